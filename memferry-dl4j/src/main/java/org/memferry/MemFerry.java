@@ -1,0 +1,119 @@
+package org.memferry;
+
+import org.deeplearning4j.nn.api.Model;
+import org.deeplearning4j.nn.graph.ComputationGraph;
+import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
+import org.memferry.network.Ferry;
+import org.memferry.network.Restore;
+import org.memferry.plan.Plan;
+import org.memferry.report.PlanTable;
+
+import java.io.File;
+
+/**
+ * An attached network: its parameters, gradients and updater state live in host memory, its layers are served to the device as the plan
+ * says, and its numbers are those of plain DL4J. {@code net.fit}, {@code net.output}, listeners, evaluation and saving go on as before.
+ *
+ * <pre>{@code
+ * MultiLayerNetwork net = ...;
+ * try (MemFerry ferry = MemFerry.attach(net, MemFerryConfig.builder().device("emulated:512MB").build())) {
+ *     net.fit(iterator, epochs);
+ * }
+ * }</pre>
+ */
+public final class MemFerry implements AutoCloseable {
+
+    private final Ferry ferry;
+
+    private MemFerry(Ferry ferry) {
+        this.ferry = ferry;
+    }
+
+    /**
+     * Attaches to an initialised network. Weights and updater state are kept.
+     *
+     * @param network a MultiLayerNetwork or ComputationGraph of FLOAT or DOUBLE parameters
+     * @throws org.memferry.base.RefusedException     if the network is of a kind that is not served; it is as it was
+     * @throws org.memferry.base.OutOfMemoryException if memory is short; the network is as it was
+     */
+    public static MemFerry attach(Model network, MemFerryConfig config) {
+        return new MemFerry(Ferry.attach(network, config.request(null)));
+    }
+
+    /**
+     * Initialises and attaches a network, in place of {@code network.init()}: same initial weights for the same seed, without a copy of
+     * them anywhere else.
+     */
+    public static MemFerry init(Model network, MemFerryConfig config) {
+        return new MemFerry(Ferry.init(network, config.request(null)));
+    }
+
+    /**
+     * Reads a model file into an attached network, as {@code ModelSerializer.restoreMultiLayerNetwork} does into a plain one.
+     *
+     * @param loadUpdater whether to read the updater state
+     */
+    public static MultiLayerNetwork restoreMultiLayerNetwork(File file, boolean loadUpdater, MemFerryConfig config) {
+        return Restore.multiLayerNetwork(file, loadUpdater, config.request(null));
+    }
+
+    /**
+     * Reads a model file into an attached graph, as {@code ModelSerializer.restoreComputationGraph} does into a plain one.
+     *
+     * @param loadUpdater whether to read the updater state
+     */
+    public static ComputationGraph restoreComputationGraph(File file, boolean loadUpdater, MemFerryConfig config) {
+        return Restore.computationGraph(file, loadUpdater, config.request(null));
+    }
+
+    /** The attachment of a network, or null if it has none. */
+    public static MemFerry of(Model network) {
+        Ferry ferry = Ferry.of(network);
+        return ferry == null ? null : new MemFerry(ferry);
+    }
+
+    /** The attached network. */
+    public Model network() {
+        return ferry.network();
+    }
+
+    /**
+     * Writes the network in DL4J's own format, straight from host memory. The old file is replaced only by a complete new one.
+     *
+     * @param saveUpdater whether to write the updater state
+     */
+    public void save(File file, boolean saveUpdater) {
+        ferry.save(file, saveUpdater);
+    }
+
+    /** Sets one learning rate for all layers, without a second copy of the updater state. */
+    public void setLearningRate(double learningRate) {
+        ferry.setLearningRate(learningRate);
+    }
+
+    /** The plan; provisional until the shapes that are trained are known. */
+    public Plan plan() {
+        return ferry.plan();
+    }
+
+    /** The plan as a table. */
+    public String planTable() {
+        return PlanTable.render(ferry.plan());
+    }
+
+    /** What this attachment holds and did. */
+    public MemFerryMetrics metrics() {
+        return new MemFerryMetrics(ferry);
+    }
+
+    /** True until {@link #close()}. */
+    public boolean isOpen() {
+        return ferry.isOpen();
+    }
+
+    /** Gives the network back: ordinary arrays with the latest values, usable as before. A second call does nothing. */
+    @Override
+    public void close() {
+        ferry.close();
+    }
+}

@@ -1,0 +1,161 @@
+package org.memferry;
+
+import org.deeplearning4j.nn.conf.inputs.InputType;
+import org.deeplearning4j.optimize.api.TrainingListener;
+import org.memferry.base.RefusedException;
+import org.memferry.base.Sizes;
+import org.memferry.device.Device;
+import org.memferry.device.Devices;
+import org.memferry.network.AttachRequest;
+import org.memferry.network.Ferry;
+import org.memferry.plan.GradientHome;
+import org.memferry.plan.Placement;
+import org.memferry.planner.PlacementRules;
+
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/**
+ * How a network is attached. Immutable; every setting has a default that works.
+ *
+ * <pre>{@code
+ * MemFerryConfig config = MemFerryConfig.builder().device("emulated:512MB").expect(32, InputType.feedForward(784)).build();
+ * }</pre>
+ */
+public final class MemFerryConfig {
+
+    /** The device used where none is named: the one that the CPU backend computes on. */
+    public static final String DEFAULT_DEVICE = "host";
+
+    private final Builder settings;
+
+    private MemFerryConfig(Builder settings) {
+        this.settings = settings;
+    }
+
+    /** Starts a configuration. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /** The configuration where nothing is set. */
+    public static MemFerryConfig defaults() {
+        return builder().build();
+    }
+
+    /** This configuration with the shapes that will be trained; see {@link Builder#expect}. */
+    public MemFerryConfig expect(int batch, InputType... inputTypes) {
+        return settings.copy().expect(batch, inputTypes).build();
+    }
+
+    AttachRequest request(Function<Ferry, TrainingListener> listener) {
+        return new AttachRequest(settings.device, settings.ownsDevice, settings.batch, settings.inputTypes, settings.rules,
+                settings.parameterSlots, settings.headroomBytes, listener);
+    }
+
+    /** Collects a configuration. */
+    public static final class Builder {
+
+        private Supplier<Device> device = () -> Devices.open(DEFAULT_DEVICE);
+        private boolean ownsDevice = true;
+        private int batch;
+        private InputType[] inputTypes;
+        private PlacementRules rules = PlacementRules.none();
+        private int parameterSlots = 2;
+        private long headroomBytes;
+
+        private Builder() {
+        }
+
+        private Builder copy() {
+            Builder b = new Builder();
+            b.device = device;
+            b.ownsDevice = ownsDevice;
+            b.batch = batch;
+            b.inputTypes = inputTypes;
+            b.rules = rules;
+            b.parameterSlots = parameterSlots;
+            b.headroomBytes = headroomBytes;
+            return b;
+        }
+
+        /**
+         * The device to use, opened at attach and closed with the ferry.
+         *
+         * @param specification {@code host}, or {@code emulated:<size>} with options; see {@link Devices#open}
+         */
+        public Builder device(String specification) {
+            this.device = () -> Devices.open(specification);
+            this.ownsDevice = true;
+            return this;
+        }
+
+        /** An open device, which stays open when the ferry is closed. */
+        public Builder device(Device open) {
+            if (open == null) {
+                throw new RefusedException("device: null (expected: an open device or its specification)");
+            }
+            this.device = () -> open;
+            this.ownsDevice = false;
+            return this;
+        }
+
+        /**
+         * The shapes that will be trained. With them the plan is final at attach; without them it is provisional, and becomes final when
+         * the first iteration opens.
+         *
+         * @param examples largest number of examples in an iteration
+         * @param types    one input type per network input
+         */
+        public Builder expect(int examples, InputType... types) {
+            if (examples < 1 || types == null || types.length == 0) {
+                throw new RefusedException("expect(" + examples + ", " + (types == null ? 0 : types.length)
+                        + " input types) (expected: at least 1 example and one type per network input)");
+            }
+            this.batch = examples;
+            this.inputTypes = types.clone();
+            return this;
+        }
+
+        /**
+         * Fixes the placement of layers in both passes; the last rule that matches a layer wins.
+         *
+         * @param layers layer index or vertex name, with {@code *} and {@code ?}
+         */
+        public Builder place(String layers, Placement placement) {
+            return place(layers, placement, placement);
+        }
+
+        /** Fixes the placement of layers per pass. */
+        public Builder place(String layers, Placement forward, Placement backward) {
+            this.rules = rules.place(layers, forward, backward);
+            return this;
+        }
+
+        /** Fixes where the backward pass of layers writes its gradient. */
+        public Builder placeGradient(String layers, GradientHome home) {
+            this.rules = rules.placeGradient(layers, home);
+            return this;
+        }
+
+        /** How many slots the PREFETCH layers share, at least 2; one more lets copies run one more layer ahead. */
+        public Builder parameterSlots(int slots) {
+            if (slots < 2) {
+                throw new RefusedException("parameterSlots: " + slots + " (expected: at least 2, one to compute from and one to fill)");
+            }
+            this.parameterSlots = slots;
+            return this;
+        }
+
+        /** Device memory to leave alone beside slots and activations, such as {@code 256MB}; 0 if not set. */
+        public Builder headroom(String size) {
+            this.headroomBytes = Sizes.parse(size, "headroom");
+            return this;
+        }
+
+        /** The configuration. */
+        public MemFerryConfig build() {
+            return new MemFerryConfig(copy());
+        }
+    }
+}

@@ -1,0 +1,62 @@
+package org.memferry;
+
+import org.memferry.device.DeviceMetrics;
+import org.memferry.engine.EngineMetrics;
+import org.memferry.engine.IterationEngine;
+import org.memferry.nd4j.RegionArrays;
+import org.memferry.network.Ferry;
+
+/** What an attachment holds and did. Live numbers, read-only. */
+public final class MemFerryMetrics {
+
+    private final Ferry ferry;
+
+    MemFerryMetrics(Ferry ferry) {
+        this.ferry = ferry;
+    }
+
+    private EngineMetrics engine() {
+        IterationEngine engine = ferry.engine();
+        return engine == null ? new EngineMetrics() : engine.metrics();
+    }
+
+    /** Counters of the device: bytes held, bytes copied, time waited. */
+    public DeviceMetrics device() {
+        return ferry.device().metrics();
+    }
+
+    /** Training iterations completed since the plan became final. */
+    public long iterations() {
+        return engine().iterations();
+    }
+
+    /** Inference passes begun since the plan became final. */
+    public long inferencePasses() {
+        return engine().inferencePasses();
+    }
+
+    /** Copies of a layer's parameters to the device. */
+    public long parameterCopies() {
+        return engine().parameterCopies();
+    }
+
+    /** Of these, copies that had to be made again since somebody wrote the parameters in between. */
+    public long repeatedCopies() {
+        return engine().repeatedCopies();
+    }
+
+    /** Reads in an order that the plan does not know; they were served from the host. */
+    public long unplannedReads() {
+        return engine().unplannedReads();
+    }
+
+    /** Iterations that began and never ended. */
+    public long abortedPasses() {
+        return engine().abortedPasses();
+    }
+
+    /** ND4J arrays that MemFerry has made over its memory in this program, of all attachments. */
+    public long arraysCreated() {
+        return RegionArrays.created();
+    }
+}

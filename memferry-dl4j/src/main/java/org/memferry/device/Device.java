@@ -1,0 +1,96 @@
+package org.memferry.device;
+
+/**
+ * One accelerator as MemFerry sees it: host memory that the accelerator can address, one slab of its own memory, asynchronous copies
+ * between the two, and an order between copies and computations.
+ *
+ * <p>Two copy queues exist, one per direction; copies of one queue run in the order they were submitted. Computation has its own
+ * queue, the <em>compute stream</em>; where the host computes (the CPU backend), the compute stream is the calling thread. A
+ * {@link Ticket} marks a point in one of these queues, and a queue or the host can be told to wait for it.
+ *
+ * <p>Tickets are made once, when a plan becomes final, and recorded again in every iteration: after that a device allocates nothing.
+ * All methods but {@link #metrics()} are called by the thread that trains.
+ */
+public interface Device extends AutoCloseable {
+
+    /** What to call this device in plans and logs, for example {@code host} or {@code emulated 512 MB}. */
+    String name();
+
+    /** False where the accelerator computes in host memory itself (the CPU backend): then there is no slab and nothing is copied. */
+    boolean hasOwnMemory();
+
+    /** The device's memory in bytes, the budget where one was given; {@link Long#MAX_VALUE} without own memory. */
+    long totalBytes();
+
+    /** Bytes of {@link #totalBytes()} not taken by a slab. */
+    long freeBytes();
+
+    /**
+     * Takes zeroed host memory that the accelerator can address.
+     *
+     * @param bytes   exact size, 0 allowed
+     * @param purpose what it is for, named in errors and metrics
+     * @throws org.memferry.base.OutOfMemoryException if the host does not have it
+     */
+    Region allocateHost(long bytes, String purpose);
+
+    /**
+     * Takes device memory; at most one slab is open at a time for one attachment.
+     *
+     * @throws org.memferry.base.OutOfMemoryException if {@link #freeBytes()} is less
+     */
+    Region allocateSlab(long bytes, String purpose);
+
+    /** A new ticket, done until it is first recorded. */
+    Ticket newTicket();
+
+    /**
+     * Submits a copy from the host to the slab.
+     *
+     * @param after tickets that must be done before the copy starts; may be empty
+     * @param done  recorded right behind the copy
+     */
+    void copyToDevice(Region host, long hostOffset, Region slab, long slabOffset, long bytes, Ticket[] after, Ticket done);
+
+    /** Submits a copy from the slab to the host; parameters as in {@link #copyToDevice}. */
+    void copyToHost(Region slab, long slabOffset, Region host, long hostOffset, long bytes, Ticket[] after, Ticket done);
+
+    /** Records the ticket behind all that was given to the compute stream so far. */
+    void recordCompute(Ticket ticket);
+
+    /** Lets later work of the compute stream wait for the ticket. */
+    void computeWaits(Ticket ticket);
+
+    /**
+     * Blocks the calling thread until the ticket is done.
+     *
+     * @throws org.memferry.base.MemFerryException if the work behind the ticket failed
+     */
+    void hostWaits(Ticket ticket);
+
+    /**
+     * Tells the device that the compute stream enters a layer in one pass. A device that cannot see the computation's reads (emulated,
+     * virtual) models from this what reading in place costs.
+     *
+     * @param layer       index of the layer
+     * @param backward    the pass
+     * @param directBytes bytes that this visit reads or writes in place over the link, touches included; 0 if none
+     */
+    void visitStarted(int layer, boolean backward, long directBytes);
+
+    /** Tells the device that the compute stream left the layer entered last. */
+    void visitEnded();
+
+    /**
+     * Tells the device that the content of a part of the slab must not be read any more. A device made for tests overwrites it with
+     * NaN, so that a read through a stale array shows.
+     */
+    void released(Region slab, long offset, long bytes);
+
+    /** Counters of what this device holds and did. */
+    DeviceMetrics metrics();
+
+    /** Waits for all copies, then gives back the queues. Regions still open are closed and counted as leaked. */
+    @Override
+    void close();
+}

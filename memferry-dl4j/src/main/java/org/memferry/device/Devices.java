@@ -1,0 +1,105 @@
+package org.memferry.device;
+
+import org.memferry.base.RefusedException;
+import org.memferry.base.Sizes;
+import org.memferry.device.emulated.EmulatedDevice;
+import org.memferry.device.host.HostDevice;
+
+/** Opens a device from the text a user gives, for example {@code host} or {@code emulated:512MB,h2d=12,d2h=12,poison}. */
+public final class Devices {
+
+    private static final String EXPECTED = "host, or emulated:<size> followed by any of ,h2d=<GB/s> ,d2h=<GB/s> ,dilation=<factor>"
+            + " ,poison ,delay=<seed>/<max microseconds>";
+    private static final String EMULATED = "emulated:";
+    private static final double BYTES_PER_GB = 1L << 30;
+
+    private Devices() {
+    }
+
+    /**
+     * Opens a device.
+     *
+     * <ul>
+     * <li>{@code host}: no memory of its own; everything is read in place.
+     * <li>{@code emulated:<size>}: a budget of real memory with real copies. Options, each at most once, separated by commas:
+     * {@code h2d} and {@code d2h} limit the link (GB/s, 1 GB = 2^30 bytes), {@code dilation} stretches every visit of a layer,
+     * {@code poison} fills unused device memory with NaN, {@code delay} lets every copy start late by a random time.
+     * </ul>
+     *
+     * @param spec the text
+     * @throws RefusedException if the text is none of these; names the text and what is expected
+     */
+    public static Device open(String spec) {
+        String text = spec == null ? "" : spec.trim();
+        if (text.equals("host")) {
+            return new HostDevice();
+        }
+        if (!text.startsWith(EMULATED)) {
+            throw refused(spec, "unknown device");
+        }
+        return openEmulated(spec, text.substring(EMULATED.length()).split(",", -1));
+    }
+
+    private static Device openEmulated(String spec, String[] parts) {
+        EmulatedDevice.Builder builder = EmulatedDevice.builder(Sizes.parse(parts[0], "device '" + spec + "'"));
+        double toDevice = Double.POSITIVE_INFINITY;
+        double toHost = Double.POSITIVE_INFINITY;
+        for (int i = 1; i < parts.length; i++) {
+            String option = parts[i].trim();
+            String name = option.contains("=") ? option.substring(0, option.indexOf('=')) : option;
+            String value = option.contains("=") ? option.substring(option.indexOf('=') + 1) : null;
+            requireFirst(spec, parts, i, name);
+            if (name.equals("h2d")) {
+                toDevice = positive(spec, option, value) * BYTES_PER_GB;
+            } else if (name.equals("d2h")) {
+                toHost = positive(spec, option, value) * BYTES_PER_GB;
+            } else if (name.equals("dilation")) {
+                builder.computeDilation(positive(spec, option, value));
+            } else if (option.equals("poison")) {
+                builder.poison();
+            } else if (name.equals("delay")) {
+                addDelays(builder, spec, option, value);
+            } else {
+                throw refused(spec, "unknown option '" + option + "'");
+            }
+        }
+        return builder.linkRates(LinkRates.of(toDevice, toHost)).build();
+    }
+
+    private static void requireFirst(String spec, String[] parts, int index, String name) {
+        for (int i = 1; i < index; i++) {
+            if (parts[i].trim().equals(name) || parts[i].trim().startsWith(name + "=")) {
+                throw refused(spec, "option '" + name + "' is given twice");
+            }
+        }
+    }
+
+    private static double positive(String spec, String option, String value) {
+        try {
+            double number = value == null ? Double.NaN : Double.parseDouble(value);
+            if (number > 0 && number < Double.POSITIVE_INFINITY) {
+                return number;
+            }
+        } catch (NumberFormatException e) {
+            // Refused below like a number out of range.
+        }
+        throw refused(spec, "option '" + option + "' needs a number above 0");
+    }
+
+    private static void addDelays(EmulatedDevice.Builder builder, String spec, String option, String value) {
+        int slash = value == null ? -1 : value.indexOf('/');
+        try {
+            if (slash >= 0) {
+                builder.randomDelays(Long.parseLong(value.substring(0, slash)), Long.parseLong(value.substring(slash + 1)));
+                return;
+            }
+        } catch (NumberFormatException e) {
+            // Refused below like a missing number.
+        }
+        throw refused(spec, "option '" + option + "' needs two whole numbers");
+    }
+
+    private static RefusedException refused(String spec, String what) {
+        return new RefusedException("device: '" + spec + "': " + what + " (expected: " + EXPECTED + ")");
+    }
+}

@@ -1,0 +1,52 @@
+package org.memferry.device;
+
+import org.bytedeco.javacpp.Pointer;
+import org.memferry.base.OutOfMemoryException;
+import org.memferry.base.Sizes;
+
+/**
+ * One zeroed block of memory straight from the operating system: not on the Java heap and not counted by JavaCPP's
+ * {@code maxbytes}. Large blocks cost physical memory only where they are written to.
+ */
+public final class NativeMemory implements Regions.Memory {
+
+    /** Every block starts at a multiple of this many bytes. */
+    public static final long ALIGNMENT = 256;
+
+    private final Pointer block;
+    private final long address;
+
+    private NativeMemory(Pointer block) {
+        this.block = block;
+        this.address = Sizes.align(block.address(), ALIGNMENT);
+    }
+
+    /**
+     * Takes a block. A block that the system refuses is refused here at once: no collection is forced, no second try is made.
+     *
+     * @param bytes   at least 0
+     * @param purpose what it is for, named in the error
+     * @throws OutOfMemoryException if the system does not have it; nothing was taken then
+     */
+    public static NativeMemory zeroed(long bytes, String purpose) {
+        // calloc's own alignment is 16 bytes: the start is moved up inside a block that is larger by one alignment.
+        Pointer block = bytes > Long.MAX_VALUE - ALIGNMENT ? null : Pointer.calloc(1, bytes + ALIGNMENT);
+        if (block == null || block.isNull()) {
+            long available = Pointer.availablePhysicalBytes();
+            throw new OutOfMemoryException("host memory for " + purpose + ": the system refused " + Sizes.exact(bytes) + "; "
+                    + Sizes.format(available) + " of " + Sizes.format(Pointer.totalPhysicalBytes())
+                    + " are available (raise the limit of the process or container, or train a smaller network)", bytes, available);
+        }
+        return new NativeMemory(block);
+    }
+
+    @Override
+    public long address() {
+        return address;
+    }
+
+    @Override
+    public void free() {
+        Pointer.free(block);
+    }
+}

@@ -1,0 +1,42 @@
+package org.memferry.engine;
+
+/** Counters of an {@link IterationEngine}. Written by the training thread; other threads may see a slightly older value. */
+public final class EngineMetrics {
+
+    volatile long iterations;
+    volatile long inferencePasses;
+    volatile long parameterCopies;
+    volatile long repeatedCopies;
+    volatile long unplannedReads;
+    volatile long abortedPasses;
+
+    /** Training iterations closed. */
+    public long iterations() {
+        return iterations;
+    }
+
+    /** Inference passes begun. */
+    public long inferencePasses() {
+        return inferencePasses;
+    }
+
+    /** Copies of parameters to a slot. */
+    public long parameterCopies() {
+        return parameterCopies;
+    }
+
+    /** Of these, copies made on demand since somebody wrote the master after the planned copy. */
+    public long repeatedCopies() {
+        return repeatedCopies;
+    }
+
+    /** Reads in an order that the program does not know, served from the master. */
+    public long unplannedReads() {
+        return unplannedReads;
+    }
+
+    /** Iterations or inference passes that began and never ended (an exception in between). */
+    public long abortedPasses() {
+        return abortedPasses;
+    }
+}

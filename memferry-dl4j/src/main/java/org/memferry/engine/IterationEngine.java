@@ -1,0 +1,376 @@
+package org.memferry.engine;
+
+import org.memferry.device.Device;
+import org.memferry.device.Region;
+import org.memferry.device.Ticket;
+import org.memferry.plan.LayerDescription;
+
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+
+/**
+ * Runs a {@link Program} on a {@link Device}, driven by access events: iteration opened, layer read, forward ended, backward ended,
+ * gradients awaited, iteration closed. Between these calls it starts copies as early as the slots allow, lets the computation wait for
+ * the one it needs, and brings each gradient to the host when its layer has been left.
+ *
+ * <p>What a slot holds is tagged with the version of the master it was copied from. A visit only ever sees a slot of its own layer with
+ * the present version: anything else is copied again first. All methods but {@link #masterWritten()} are called by the thread that
+ * opened the iteration. Nothing is allocated after construction.
+ */
+public final class IterationEngine implements AutoCloseable {
+
+    /** What the network is doing, as far as the engine was told. */
+    public enum Phase {
+        /** Nothing of ours is running. */
+        IDLE,
+        /** An inference pass; nobody says when it ends. */
+        INFERENCE,
+        /** Forward pass of training. */
+        FORWARD,
+        /** Backward pass of training. */
+        BACKWARD,
+        /** Between the backward pass and the end of the iteration: score, listeners, update. */
+        UPDATE
+    }
+
+    private final Program program;
+    private final Device device;
+    private final Region master;
+    private final Region gradients;
+    private final Region slab;
+    private final VisitListener listener;
+    private final EngineMetrics metrics = new EngineMetrics();
+
+    private final int[] slotLayer;
+    private final long[] slotVersion;
+    private final int[] slotLeases;
+    private final Ticket[] slotReady;
+    private final Ticket[] slotLeft;
+    private final Ticket[][] afterLeft;
+    /** Per gradient slot: the copy that took the last gradient away. */
+    private final Ticket[] gradientGone;
+
+    private final AtomicLong networkVersion = new AtomicLong();
+    private final AtomicLongArray layerVersion;
+
+    private Phase phase = Phase.IDLE;
+    private Pass pass;
+    private int current = -1;
+    private boolean inside;
+    private int nextCopy;
+    private boolean gradientsPending;
+    private final boolean[] gradientTaken;
+
+    /**
+     * @param program   what to do
+     * @param device    where
+     * @param master    host parameters
+     * @param gradients host gradients, same layout
+     * @param slab      device memory of at least the program's slots; null if it has none
+     * @param listener  told when a layer has been left
+     */
+    public IterationEngine(Program program, Device device, Region master, Region gradients, Region slab, VisitListener listener) {
+        this.program = program;
+        this.device = device;
+        this.master = master;
+        this.gradients = gradients;
+        this.slab = slab;
+        this.listener = listener;
+        int slots = program.slots();
+        this.slotLayer = new int[slots];
+        Arrays.fill(slotLayer, -1);
+        this.slotVersion = new long[slots];
+        this.slotLeases = new int[slots];
+        this.slotReady = new Ticket[slots];
+        this.slotLeft = new Ticket[slots];
+        this.afterLeft = new Ticket[slots][];
+        this.gradientGone = new Ticket[slots];
+        for (int i = 0; i < slots; i++) {
+            slotReady[i] = device.newTicket();
+            slotLeft[i] = device.newTicket();
+            afterLeft[i] = new Ticket[] {slotLeft[i]};
+            gradientGone[i] = device.newTicket();
+        }
+        this.layerVersion = new AtomicLongArray(program.plan().layers().size());
+        this.gradientTaken = new boolean[program.plan().layers().size()];
+        this.pass = program.training();
+    }
+
+    /** What the network is doing. */
+    public Phase phase() {
+        return phase;
+    }
+
+    /** Counters. */
+    public EngineMetrics metrics() {
+        return metrics;
+    }
+
+    /** The program this engine runs. */
+    public Program program() {
+        return program;
+    }
+
+    /** A training iteration begins: copies for its first layers start. */
+    public void openTraining() {
+        begin(Phase.FORWARD, program.training());
+    }
+
+    /** An inference pass begins. */
+    public void openInference() {
+        begin(Phase.INFERENCE, program.inference());
+        metrics.inferencePasses++;
+    }
+
+    /** Whatever was running is over, completed or not; nothing of ours is running any more. */
+    public void abort() {
+        if (phase == Phase.IDLE) {
+            return;
+        }
+        if (phase != Phase.INFERENCE) {
+            metrics.abortedPasses++;
+        }
+        leave(false);
+        current = -1;
+        gradientsPending = false;
+        phase = Phase.IDLE;
+    }
+
+    private void begin(Phase next, Pass what) {
+        abort();
+        phase = next;
+        pass = what;
+        current = -1;
+        nextCopy = 0;
+        Arrays.fill(gradientTaken, false);
+        issueCopies();
+    }
+
+    /**
+     * The computation reads parameters of a layer: enters it if it is not there yet.
+     *
+     * @param layer index of the layer
+     * @return the slot to read from, ready for the compute stream, or {@link Program#MASTER}
+     */
+    public int read(int layer) {
+        if (current >= 0 && inside && pass.visits[current].layer == layer) {
+            return refreshed(pass.visits[current]);
+        }
+        int next = pass.next(layer, current + 1, lastReadable());
+        if (next < 0) {
+            return unplanned(layer);
+        }
+        enter(next);
+        return refreshed(pass.visits[current]);
+    }
+
+    /** Backward visits are out of reach until forward has ended: a pass that never gets there must not take gradients. */
+    private int lastReadable() {
+        return phase == Phase.FORWARD ? pass.firstBackward : pass.visits.length;
+    }
+
+    private int unplanned(int layer) {
+        boolean earlier = (phase == Phase.INFERENCE || phase == Phase.FORWARD) && pass.next(layer, 0, lastReadable()) >= 0;
+        if (earlier) {
+            // A forward pass begins anew without having said that the last one ended.
+            begin(phase, pass);
+            return read(layer);
+        }
+        if (phase != Phase.UPDATE) {
+            metrics.unplannedReads++;
+        }
+        int resident = program.residentSlot(layer);
+        if (resident != Program.MASTER && holds(resident, layer)) {
+            device.computeWaits(slotReady[resident]);
+            return resident;
+        }
+        return Program.MASTER;
+    }
+
+    private void enter(int next) {
+        leave(true);
+        // Visits in between ran without reading a parameter: what they need done is done now.
+        for (int i = current + 1; i < next; i++) {
+            passOver(pass.visits[i]);
+        }
+        current = next;
+        inside = true;
+        issueCopies();
+        Visit v = pass.visits[current];
+        if (v.slot >= 0) {
+            slotLeases[v.slot]++;
+        }
+        if (v.gradientSlot >= 0) {
+            device.computeWaits(gradientGone[v.gradientSlot]);
+            device.released(slab, program.slotOffset(v.gradientSlot), program.slotBytes(v.gradientSlot));
+        }
+        device.visitStarted(v.layer, v.backward, v.directBytes);
+    }
+
+    /** A visit that was never entered: its slot is free; a gradient in a slot it would have shared cannot have been written. */
+    private void passOver(Visit v) {
+        if (v.slot >= 0 && v.lastUse && !program.isResident(v.slot)) {
+            device.recordCompute(slotLeft[v.slot]);
+        }
+    }
+
+    private void leave(boolean takeGradient) {
+        if (!inside) {
+            return;
+        }
+        inside = false;
+        Visit v = pass.visits[current];
+        device.visitEnded();
+        if (v.slot >= 0) {
+            slotLeases[v.slot]--;
+            device.recordCompute(slotLeft[v.slot]);
+        }
+        listener.left(v.layer, v.slot);
+        if (v.backward && v.gradientSlot >= 0 && takeGradient) {
+            copyGradient(v);
+        }
+        if (v.slot >= 0 && v.lastUse && !program.isResident(v.slot)) {
+            slotLayer[v.slot] = -1;
+            device.released(slab, program.slotOffset(v.slot), program.slotBytes(v.slot));
+        }
+    }
+
+    private void copyGradient(Visit v) {
+        LayerDescription layer = program.plan().network().layers().get(v.layer);
+        gradientTaken[v.layer] = true;
+        device.recordCompute(slotLeft[v.gradientSlot]);
+        if (layer.gradientCount() > 0) {
+            device.copyToHost(slab, program.slotOffset(v.gradientSlot), gradients, byteOffset(layer), layer.gradientBytes(),
+                    afterLeft[v.gradientSlot], gradientGone[v.gradientSlot]);
+            gradientsPending = true;
+        }
+    }
+
+    /** Starts every copy whose slot is free by now, in the order of need. */
+    private void issueCopies() {
+        int left = inside ? current - 1 : current;
+        while (nextCopy < pass.copies.length && pass.copies[nextCopy].afterVisit <= left) {
+            Copy c = pass.copies[nextCopy++];
+            if (c.visit >= current && !holds(c.slot, c.layer)) {
+                copyParameters(c.layer, c.slot);
+            }
+        }
+    }
+
+    private boolean holds(int slot, int layer) {
+        return slotLayer[slot] == layer && slotVersion[slot] == version(layer);
+    }
+
+    private void copyParameters(int layer, int slot) {
+        if (slotLeases[slot] != 0) {
+            throw new IllegalStateException("slot " + slot + " is still leased (" + slotLeases[slot] + ") by layer "
+                    + name(slotLayer[slot]) + " and cannot take layer " + name(layer));
+        }
+        LayerDescription d = program.plan().network().layers().get(layer);
+        slotLayer[slot] = layer;
+        slotVersion[slot] = version(layer);
+        device.copyToDevice(master, byteOffset(d), slab, program.slotOffset(slot), d.parameterBytes(), afterLeft[slot],
+                slotReady[slot]);
+        metrics.parameterCopies++;
+    }
+
+    /** The slot of the present visit, holding the present version. */
+    private int refreshed(Visit v) {
+        if (v.slot < 0) {
+            return Program.MASTER;
+        }
+        if (!holds(v.slot, v.layer)) {
+            metrics.repeatedCopies++;
+            slotLeases[v.slot]--;
+            device.recordCompute(slotLeft[v.slot]);
+            copyParameters(v.layer, v.slot);
+            slotLeases[v.slot]++;
+        }
+        device.computeWaits(slotReady[v.slot]);
+        return v.slot;
+    }
+
+    /** The forward pass of training is over. */
+    public void forwardEnded() {
+        if (phase == Phase.FORWARD) {
+            leave(false);
+            current = Math.max(current, pass.firstBackward - 1);
+            phase = Phase.BACKWARD;
+            issueCopies();
+        }
+    }
+
+    /** The backward pass of training is over: the last layer is left. */
+    public void backwardEnded() {
+        if (phase == Phase.FORWARD || phase == Phase.BACKWARD) {
+            leave(true);
+            phase = Phase.UPDATE;
+        }
+    }
+
+    /** True if the layer was left by the backward pass of this iteration, so that its gradient is in the host gradients or on its way. */
+    public boolean gradientTaken(int layer) {
+        return gradientTaken[layer];
+    }
+
+    /** Blocks until every gradient of the iteration is in the host gradients. */
+    public void awaitGradients() {
+        backwardEnded();
+        if (gradientsPending) {
+            for (int slot = 0; slot < gradientGone.length; slot++) {
+                device.hostWaits(gradientGone[slot]);
+            }
+            gradientsPending = false;
+        }
+    }
+
+    /** The iteration is over and the master holds its result: device copies that are kept are refreshed. */
+    public void closeTraining() {
+        backwardEnded();
+        awaitGradients();
+        metrics.iterations++;
+        phase = Phase.IDLE;
+        pass = program.training();
+        current = -1;
+        for (Copy c : pass.copies) {
+            boolean early = !program.plan().network().layers().get(c.layer).writtenAfterUpdate();
+            if (c.afterVisit < 0 && early && !holds(c.slot, c.layer)) {
+                copyParameters(c.layer, c.slot);
+            }
+        }
+    }
+
+    /** The parameters of a layer were written on the host: copies of it are stale. */
+    public void masterWritten(int layer) {
+        layerVersion.incrementAndGet(layer);
+    }
+
+    /** Somebody may have written any parameter on the host: all copies are stale. Called from any thread. */
+    public void masterWritten() {
+        networkVersion.incrementAndGet();
+    }
+
+    /** Version of a layer's parameters in the master. */
+    public long version(int layer) {
+        return networkVersion.get() + layerVersion.get(layer);
+    }
+
+    private static long byteOffset(LayerDescription layer) {
+        return Math.multiplyExact(layer.offset(), (long) layer.elementBytes());
+    }
+
+    private String name(int layer) {
+        return layer < 0 ? "none" : program.plan().network().layers().get(layer).toString();
+    }
+
+    /** Waits until no copy of ours is running. The device and the regions stay open. */
+    @Override
+    public void close() {
+        abort();
+        for (int slot = 0; slot < slotReady.length; slot++) {
+            device.hostWaits(slotReady[slot]);
+            device.hostWaits(gradientGone[slot]);
+        }
+    }
+}

@@ -1,0 +1,751 @@
+package org.memferry.network;
+
+import org.deeplearning4j.nn.api.Model;
+import org.deeplearning4j.nn.api.Trainable;
+import org.deeplearning4j.nn.conf.WorkspaceMode;
+import org.deeplearning4j.nn.conf.layers.BaseLayer;
+import org.deeplearning4j.nn.conf.inputs.InputType;
+import org.deeplearning4j.nn.gradient.Gradient;
+import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
+import org.deeplearning4j.nn.updater.UpdaterBlock;
+import org.deeplearning4j.optimize.api.TrainingListener;
+import org.memferry.base.MemFerryException;
+import org.memferry.base.RefusedException;
+import org.memferry.device.Device;
+import org.memferry.device.Region;
+import org.memferry.engine.IterationEngine;
+import org.memferry.engine.IterationEngine.Phase;
+import org.memferry.engine.Program;
+import org.memferry.nd4j.RegionArrays;
+import org.memferry.plan.Budget;
+import org.memferry.plan.GradientHome;
+import org.memferry.plan.NetworkDescription;
+import org.memferry.plan.Plan;
+import org.memferry.planner.DefaultPlanner;
+import org.memferry.report.PlanTable;
+import org.memferry.shadow.ShadowLayer;
+import org.memferry.shadow.ShadowModel;
+import org.nd4j.linalg.api.buffer.DataType;
+import org.nd4j.linalg.api.ndarray.INDArray;
+import org.nd4j.linalg.factory.Nd4j;
+import org.nd4j.linalg.learning.config.IUpdater;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.File;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * The running attachment of one network to one device. Owns the host regions (parameters, gradients, updater state) and the slab,
+ * translates DL4J's calls into access events of the engine, and gives the network back on {@link #close()}.
+ *
+ * <p>Reads top to bottom in the order things happen: attach, then the events of one iteration, then what users may do in between, then
+ * close.
+ */
+public final class Ferry implements UpdateHook, AutoCloseable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Ferry.class);
+    /** DL4J opens this workspace around the computation of every layer, in both kinds of network. */
+    private static final String LAYER_WORKSPACE = "WS_LAYER_WORKING_MEM";
+    private static final List<WeakReference<Ferry>> LIVE = new CopyOnWriteArrayList<>();
+
+    private final NetworkAdapter adapter;
+    private final AttachRequest request;
+    private final Device device;
+    private final DataType type;
+    private final boolean rank2;
+    private final Region master;
+    private Region gradients;
+    private Region state;
+    private Region slab;
+
+    private final ShadowModel shadow;
+    private List<NetworkUnit> units;
+    private List<UnitBinding> bindings;
+    private final List<SameDiffBinding> graphs = new ArrayList<>();
+    private final List<ShadowLayer> graphLayers = new ArrayList<>();
+    private final Map<String, Integer> unitIndex = new HashMap<>();
+    private final Map<Trainable, Trainable> onHost = new IdentityHashMap<>();
+    private final Map<String, INDArray> hostGradientViews = new HashMap<>();
+
+    private INDArray trackedParams;
+    private INDArray plainParams;
+    private INDArray gradientArray;
+    private INDArray stateArray;
+    private INDArray[] hostGradientOfUnit;
+    private INDArray[] slotGradientOfUnit;
+    private boolean[] gradientInSlot;
+
+    private BaseMultiLayerUpdater<?> updater;
+    private FerryAccumulator accumulator;
+    private TrainingListener listener;
+    private Plan plan;
+    private volatile Thread owner = Thread.currentThread();
+    private boolean closed;
+
+    // ---------------------------------------------------------------------------------------------------------------- attach
+
+    private Ferry(NetworkAdapter adapter, AttachRequest request, Device device, boolean rank2) {
+        this.adapter = adapter;
+        this.request = request;
+        this.device = device;
+        this.type = adapter.dataType();
+        this.rank2 = rank2;
+        long bytes = Math.multiplyExact(adapter.countParameters(), (long) RegionArrays.elementBytes(type));
+        this.master = device.allocateHost(bytes, "parameters");
+        this.shadow = new ShadowModel(master, type);
+        this.trackedParams = RegionArrays.trackedVector(master, 0, type, adapter.countParameters(), rank2, this::userTouchesParameters);
+        this.plainParams = RegionArrays.vector(master, 0, type, adapter.countParameters(), rank2);
+    }
+
+    /**
+     * Attaches to an initialised network: weights and updater state are kept.
+     *
+     * @throws RefusedException                         if the network is of a kind that is not served; nothing was touched
+     * @throws org.memferry.base.OutOfMemoryException if memory is short; nothing was touched
+     */
+    public static Ferry attach(Model network, AttachRequest request) {
+        NetworkAdapter adapter = NetworkAdapter.of(network);
+        if (!adapter.initialised()) {
+            throw new RefusedException("the network is not initialised: call init() before MemFerry.attach, or use MemFerry.init(network, "
+                    + "config) in place of init()");
+        }
+        Support.check(adapter);
+        List<NetworkUnit> units = adapter.units();
+        List<UnitBinding> bindings = bindings(adapter, units, adapter.flattenedParams());
+        NetworkDescription description = Traits.describe(adapter, units, bindings);
+        return open(adapter, request, description, adapter.flattenedParams().rank() == 2 && Support.rank2(), ferry -> {
+            ferry.plainParams.assign(adapter.flattenedParams().reshape(ferry.plainParams.shape()));
+            ferry.takeOver(units, bindings);
+        });
+    }
+
+    /**
+     * Initialises a network that is not yet, in place of {@code network.init()}: same initial weights for the same seed, but they never
+     * exist outside the host region.
+     */
+    public static Ferry init(Model network, AttachRequest request) {
+        return initialise(network, request, ferry -> ferry.adapter.initialiseWeights());
+    }
+
+    /** Initialises a network with parameters and updater state from a model file. */
+    static Ferry restore(Model network, AttachRequest request, ModelArchive archive, boolean loadUpdater) {
+        long expected = NetworkAdapter.of(network).countParameters();
+        Ferry ferry = initialise(network, request, f -> archive.readParameters(f.master.address(), expected, f.type));
+        try {
+            ferry.restoreState(archive, loadUpdater);
+        } catch (RuntimeException e) {
+            ferry.close();
+            throw e;
+        }
+        return ferry;
+    }
+
+    private void restoreState(ModelArchive archive, boolean loadUpdater) {
+        if (!loadUpdater || stateArray == null) {
+            return;
+        }
+        if (!archive.hasUpdaterState()) {
+            LOG.warn("the model file has no updater state: moments start from zero at iteration {}", adapter.iteration());
+            return;
+        }
+        archive.readUpdaterState(state.address(), stateArray.length(), type);
+    }
+
+    private static Ferry initialise(Model network, AttachRequest request, java.util.function.Consumer<Ferry> weights) {
+        NetworkAdapter adapter = NetworkAdapter.of(network);
+        if (adapter.initialised()) {
+            throw new RefusedException("the network is initialised already: use MemFerry.attach(network, config), which keeps its weights");
+        }
+        Support.checkConfiguration(adapter);
+        // A twin of the same configuration is initialised first, on memory that is never written, so that a refusal leaves the
+        // network itself untouched.
+        NetworkAdapter twin = adapter.twin();
+        Device scratch = org.memferry.device.Devices.open("host");
+        NetworkDescription description;
+        boolean rank2 = Support.rank2();
+        try {
+            long count = adapter.countParameters();
+            Region region = scratch.allocateHost(Math.multiplyExact(count, (long) RegionArrays.elementBytes(adapter.dataType())), "twin");
+            twin.init(RegionArrays.vector(region, 0, adapter.dataType(), count, rank2));
+            List<NetworkUnit> units = twin.units();
+            description = Traits.describe(twin, units, bindings(twin, units, twin.flattenedParams()));
+            region.close();
+        } finally {
+            scratch.close();
+        }
+        return open(adapter, request, description, rank2, ferry -> {
+            adapter.init(ferry.plainParams);
+            weights.accept(ferry);
+            List<NetworkUnit> units = adapter.units();
+            ferry.takeOver(units, bindings(adapter, units, ferry.plainParams));
+        });
+    }
+
+    private static Ferry open(NetworkAdapter adapter, AttachRequest request, NetworkDescription description, boolean rank2,
+            java.util.function.Consumer<Ferry> body) {
+        Device device = request.openDevice();
+        Ferry ferry = null;
+        try {
+            Plan first = plan(adapter, request, device, description, request.batch(), request.inputTypes());
+            ferry = new Ferry(adapter, request, device, rank2);
+            ferry.plan = first;
+            body.accept(ferry);
+            ferry.announce();
+            LIVE.add(new WeakReference<>(ferry));
+            return ferry;
+        } catch (RuntimeException | Error e) {
+            if (ferry != null) {
+                ferry.freeMemory();
+            }
+            if (request.ownsDevice()) {
+                device.close();
+            }
+            throw e;
+        }
+    }
+
+    private static List<UnitBinding> bindings(NetworkAdapter adapter, List<NetworkUnit> units, INDArray flat) {
+        List<UnitBinding> bindings = new ArrayList<>();
+        for (NetworkUnit unit : units) {
+            bindings.add(new UnitBinding(unit, (offset, length) -> MultiLayerAdapter.view(flat, unit.offset + offset, length)));
+        }
+        return bindings;
+    }
+
+    private static Plan plan(NetworkAdapter adapter, AttachRequest request, Device device, NetworkDescription description, int batch,
+            InputType[] types) {
+        if (!device.hasOwnMemory()) {
+            return DefaultPlanner.plan(description, new Budget(Long.MAX_VALUE, 0, true, 0, true), request.rules(),
+                    request.parameterSlots());
+        }
+        boolean known = batch > 0 && types != null;
+        long activations = 0;
+        boolean estimated = false;
+        if (known) {
+            try {
+                activations = adapter.activationBytes(batch, types);
+                estimated = true;
+            } catch (RuntimeException e) {
+                LOG.warn("DL4J's memory report gives no estimate of this network's activations ({}): the plan leaves no room for them "
+                        + "but the headroom of {} bytes", e.toString(), request.headroomBytes());
+            }
+        }
+        Budget budget = new Budget(device.freeBytes(), activations, estimated, request.headroomBytes(), known);
+        return DefaultPlanner.plan(description, budget, request.rules(), request.parameterSlots());
+    }
+
+    /** Swaps the network's arrays for ours. From here on nothing is refused any more. */
+    private void takeOver(List<NetworkUnit> networkUnits, List<UnitBinding> unitBindings) {
+        this.units = networkUnits;
+        this.bindings = unitBindings;
+        NetworkDescription description = plan.network();
+        gradients = device.allocateHost(description.parameterBytes(), "gradients");
+        state = device.allocateHost(description.updaterStateBytes(), "updater state");
+        INDArray oldParams = adapter.flattenedParams();
+        INDArray oldGradients = adapter.flattenedGradients();
+        BaseMultiLayerUpdater<?> oldUpdater = adapter.updater();
+        INDArray oldState = oldUpdater == null ? null : oldUpdater.getStateViewArray();
+
+        gradientArray = RegionArrays.vector(gradients, 0, type, description.parameterCount(), true);
+        makeStateArray(description.updaterStateCount());
+        for (int i = 0; i < units.size(); i++) {
+            NetworkUnit unit = units.get(i);
+            ShadowLayer layer = shadow.add(unit.name, unit.offset, bindings.get(i).slices());
+            unitIndex.put(unit.name, i);
+            bindMaster(i, layer);
+        }
+        adapter.setFlattenedParams(trackedParams);
+        bindHostGradients();
+        adapter.setFlattenedGradients(gradientArray);
+        boolean fresh = oldState == null || stateArray == null || oldState.length() != stateArray.length();
+        if (!fresh) {
+            stateArray.assign(oldState.reshape(stateArray.shape()));
+        }
+        installUpdater(fresh);
+        this.listener = request.listenerFor(this);
+        ensureListener();
+        closeOrdinary(oldParams, oldGradients, oldState);
+        if (plan.budget().finalShapes()) {
+            start();
+        }
+    }
+
+    private void makeStateArray(long count) {
+        stateArray = count == 0 ? null : RegionArrays.vector(state, 0, type, count, rank2);
+    }
+
+    private void bindMaster(int index, ShadowLayer layer) {
+        NetworkUnit unit = units.get(index);
+        bindings.get(index).bind(
+                (offset, length) -> RegionArrays.trackedVector(master, unit.offset + offset, type, length, rank2,
+                        () -> userTouchesLayer(index)),
+                table -> new ParameterMap(this, layer, table.index()));
+        if (Layers.sameDiff(unit)) {
+            for (UnitBinding.Table table : bindings.get(index).tables()) {
+                graphs.add(new SameDiffBinding(table, layer, this));
+                graphLayers.add(layer);
+            }
+        }
+    }
+
+    private void bindHostGradients() {
+        hostGradientOfUnit = new INDArray[units.size()];
+        slotGradientOfUnit = new INDArray[units.size()];
+        gradientInSlot = new boolean[units.size()];
+        for (int i = 0; i < units.size(); i++) {
+            NetworkUnit unit = units.get(i);
+            hostGradientOfUnit[i] = RegionArrays.vector(gradients, unit.offset, type, unit.length, rank2);
+            bindings.get(i).bindGradients(hostGradientOfUnit[i]);
+            Trainable view = UpdaterState.withGradients(unit.trainable, hostGradientOfUnit[i]);
+            onHost.put(unit.trainable, view);
+            if (unit.layer != null) {
+                onHost.put(unit.layer, view);
+            }
+        }
+    }
+
+    private void installUpdater(boolean fresh) {
+        updater = adapter.ferryUpdater(this, stateArray);
+        if (fresh) {
+            UpdaterState.initialise(updater);
+        }
+        accumulator = new FerryAccumulator(this);
+        adapter.setUpdater(updater);
+        adapter.setAccumulator(accumulator);
+    }
+
+    private void ensureListener() {
+        if (!adapter.listeners().contains(listener)) {
+            adapter.addListener(listener);
+        }
+    }
+
+    /** The network's own flat arrays have no reader any more: their memory is given back now and not at some garbage collection. */
+    private static void closeOrdinary(INDArray... arrays) {
+        for (INDArray a : arrays) {
+            if (a != null && a.closeable() && !a.wasClosed()) {
+                a.close();
+            }
+        }
+    }
+
+    /** Takes the slab and starts the engine on the plan, which is final. */
+    private void start() {
+        Program program = Program.compile(plan);
+        slab = plan.slabBytes() > 0 ? device.allocateSlab(plan.slabBytes(), "slots") : null;
+        for (int i = 0; i < units.size(); i++) {
+            int slot = program.gradientSlot(i);
+            if (slot >= 0) {
+                long first = program.slotOffset(slot) / RegionArrays.elementBytes(type);
+                slotGradientOfUnit[i] = RegionArrays.vector(slab, first, type, units.get(i).length, rank2);
+            }
+        }
+        shadow.start(program, device, gradients, slab);
+    }
+
+    private void announce() {
+        LOG.info("attached to {} on {} ({}): {}", adapter.network().getClass().getSimpleName(), device.name(), Support.backend(),
+                PlanTable.summary(plan));
+        LOG.info("plan{}:\n{}", plan.budget().finalShapes() ? "" : " (provisional until the first iteration shows the batch)",
+                PlanTable.render(plan));
+    }
+
+    // ------------------------------------------------------------------------------------------------- events of an iteration
+
+    /** DL4J's optimizer begins an iteration. */
+    void openIteration() {
+        owner = Thread.currentThread();
+        ensureListener();
+        if (shadow.engine() == null) {
+            makePlanFinal();
+        }
+        for (int i = 0; i < slotGradientOfUnit.length; i++) {
+            if (slotGradientOfUnit[i] != null && !gradientInSlot[i]) {
+                bindings.get(i).bindGradients(slotGradientOfUnit[i]);
+                gradientInSlot[i] = true;
+            }
+        }
+        refreshGraphs();
+        shadow.engine().openTraining();
+    }
+
+    private void makePlanFinal() {
+        InputType[] types = adapter.presentInputTypes();
+        INDArray[] inputs = adapter.inputs();
+        int batch = inputs.length == 0 || inputs[0] == null ? 0 : (int) Math.min(Integer.MAX_VALUE, inputs[0].size(0));
+        plan = plan(adapter, request, device, plan.network(), batch, types);
+        start();
+        LOG.info("plan final: {}", PlanTable.summary(plan));
+        LOG.debug("plan:\n{}", PlanTable.render(plan));
+    }
+
+    private void refreshGraphs() {
+        for (int i = 0; i < graphs.size(); i++) {
+            int[] slots = shadow.engine().program().slotsOf(graphLayers.get(i).index());
+            graphs.get(i).refresh(slots.length == 0 ? Program.MASTER : slots[0]);
+        }
+    }
+
+    /** A layer reads one of its parameters, or a user does. */
+    INDArray read(ShadowLayer layer, int parameter) {
+        IterationEngine engine = shadow.engine();
+        Phase phase = engine == null ? Phase.IDLE : engine.phase();
+        if (phase == Phase.IDLE || phase == Phase.INFERENCE) {
+            heal();
+        }
+        if (engine == null || Thread.currentThread() != owner || !computing(phase)) {
+            return layer.tracked(parameter);
+        }
+        return lease(layer, engine, phase).array(parameter);
+    }
+
+    /** A SameDiff graph is about to compute with the arrays of the layer's slot. */
+    void graphReads(ShadowLayer layer) {
+        IterationEngine engine = shadow.engine();
+        if (engine == null || engine.program().slotsOf(layer.index()).length == 0 && Thread.currentThread() != owner) {
+            return;
+        }
+        if (Thread.currentThread() != owner) {
+            throw new MemFerryException("layer " + layer.name() + " computes in SameDiff and is read by thread "
+                    + Thread.currentThread().getName() + " while thread " + owner.getName() + " trains: its slot serves one thread only. "
+                    + "Evaluate on the training thread, or fix the layer with place(\"" + layer.name() + "\", DIRECT).");
+        }
+        lease(layer, engine, engine.phase());
+    }
+
+    private org.memferry.shadow.Lease lease(ShadowLayer layer, IterationEngine engine, Phase phase) {
+        if (phase == Phase.IDLE || phase == Phase.INFERENCE) {
+            if (phase == Phase.IDLE) {
+                engine.openInference();
+            }
+            gradientToHost(layer.index());
+        }
+        return shadow.read(layer);
+    }
+
+    /** Outside a training iteration nobody says whether a read belongs to a backward pass: a gradient must not land in a shared slot. */
+    private void gradientToHost(int unit) {
+        if (gradientInSlot[unit]) {
+            bindings.get(unit).bindGradients(hostGradientOfUnit[unit]);
+            gradientInSlot[unit] = false;
+        }
+    }
+
+    /** Tells DL4J's own reads from a user's: DL4J computes inside its layer workspace. Without workspaces the phase has to do. */
+    private boolean computing(Phase phase) {
+        boolean training = phase != Phase.IDLE && phase != Phase.INFERENCE;
+        WorkspaceMode mode = training ? adapter.trainingWorkspaces() : adapter.inferenceWorkspaces();
+        if (mode == WorkspaceMode.NONE) {
+            return training;
+        }
+        return Nd4j.getWorkspaceManager().checkIfWorkspaceExistsAndActive(LAYER_WORKSPACE);
+    }
+
+    /** The forward pass of training is over; called by the phase listener. */
+    public void forwardEnded(Model model) {
+        IterationEngine engine = shadow.engine();
+        if (model == adapter.network() && engine != null && engine.phase() == Phase.FORWARD) {
+            engine.forwardEnded();
+            refreshGraphs();
+        }
+    }
+
+    /** The backward pass of training is over; called by the phase listener. */
+    public void backwardEnded(Model model) {
+        IterationEngine engine = shadow.engine();
+        if (model != adapter.network() || engine == null || engine.phase() != Phase.BACKWARD && engine.phase() != Phase.UPDATE) {
+            return;
+        }
+        engine.backwardEnded();
+        if (adapter.listeners().size() > 1) {
+            engine.awaitGradients();
+        }
+        showHostGradients(adapter.gradient());
+    }
+
+    /** A whole parameter table was walked: DL4J does so for the regularisation score, right after the backward pass. */
+    void walked() {
+        IterationEngine engine = shadow.engine();
+        if (engine != null && engine.phase() == Phase.BACKWARD && Thread.currentThread() == owner) {
+            backwardEnded(adapter.network());
+        }
+    }
+
+    /** Arrays over gradient slots in a gradient are replaced by the same piece of the host gradients. */
+    private void showHostGradients(Gradient gradient) {
+        if (gradient == null || slab == null) {
+            return;
+        }
+        Program program = shadow.engine().program();
+        for (Map.Entry<String, INDArray> e : gradient.gradientForVariable().entrySet()) {
+            Integer unit = unitIndex.get(unitOf(e.getKey()));
+            INDArray array = e.getValue();
+            if (unit == null || array == null || program.gradientSlot(unit) < 0) {
+                continue;
+            }
+            long first = program.slotOffset(program.gradientSlot(unit)) / RegionArrays.elementBytes(type);
+            if (RegionArrays.startsAt(array, slab, first)) {
+                e.setValue(hostGradientViews.computeIfAbsent(e.getKey(), k -> RegionArrays.array(gradients,
+                        units.get(unit).offset + array.offset(), type, array.shape(), array.stride(), array.ordering())));
+            }
+        }
+    }
+
+    private static String unitOf(String gradientKey) {
+        int end = gradientKey.lastIndexOf('_');
+        return end < 0 ? gradientKey : gradientKey.substring(0, end);
+    }
+
+    @Override
+    public void beforeUpdate(Gradient gradient) {
+        IterationEngine engine = shadow.engine();
+        if (engine == null || engine.phase() == Phase.IDLE || engine.phase() == Phase.INFERENCE) {
+            return;
+        }
+        engine.awaitGradients();
+        for (String key : gradient.gradientForVariable().keySet()) {
+            Integer unit = unitIndex.get(unitOf(key));
+            if (unit != null && plan.layers().get(unit).gradientHome() == GradientHome.SLOT && !engine.gradientTaken(unit)) {
+                throw new MemFerryException("layer " + plan.network().layers().get(unit) + " wrote a gradient without reading a parameter"
+                        + " in backward, so its gradient slot may hold another layer's by now. Nothing was updated. Fix its home with "
+                        + "placeGradient(\"" + units.get(unit).name + "\", DIRECT).");
+            }
+        }
+        showHostGradients(gradient);
+    }
+
+    @Override
+    public Trainable onHost(Trainable layer) {
+        return onHost.getOrDefault(layer, layer);
+    }
+
+    /** The parameters that DL4J's step shall be taken on: the same memory, without calling a frozen layer written. */
+    INDArray stepTarget(INDArray params) {
+        return params == trackedParams ? plainParams : params;
+    }
+
+    /** DL4J's optimizer has taken the step. */
+    void closeIteration() {
+        IterationEngine engine = shadow.engine();
+        if (engine == null) {
+            return;
+        }
+        for (int i = 0; i < units.size(); i++) {
+            if (!Layers.frozen(units.get(i)) && !Layers.frozenWithBackprop(units.get(i))) {
+                engine.masterWritten(i);
+            }
+        }
+        if (engine.phase() == Phase.IDLE || engine.phase() == Phase.INFERENCE) {
+            engine.abort();
+        } else {
+            shadow.closeTraining();
+        }
+    }
+
+    // --------------------------------------------------------------------------------------------- between two iterations
+
+    private void userTouchesParameters() {
+        checkOpen();
+        shadow.written();
+    }
+
+    private void userTouchesLayer(int unit) {
+        checkOpen();
+        shadow.written(unit);
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw new MemFerryException("this array showed the parameters of a network in host memory of a ferry that is closed. Get it "
+                    + "anew from the network, with params() or getParam(key).");
+        }
+    }
+
+    /**
+     * Puts updater, accumulator and listener back where DL4J dropped them ({@code net.clear()}, {@code setUpdater},
+     * {@code setLearningRate}), with what DL4J put in their place: a new updater's state is adopted, no updater means a new state, as
+     * it does in DL4J.
+     */
+    private void heal() {
+        BaseMultiLayerUpdater<?> present = adapter.updater();
+        if (present == updater && adapter.solver().getOptimizer().getGradientsAccumulator() == accumulator || closed) {
+            return;
+        }
+        if (present == null) {
+            LOG.warn("the network's updater was dropped (clear() or setUpdater(null)): as in DL4J its state starts anew at iteration {}",
+                    adapter.iteration());
+        } else if (present != updater) {
+            LOG.debug("the network's updater was replaced: its state is adopted");
+        }
+        INDArray newState = present == null || present == updater ? null : present.getStateViewArray();
+        long count = UpdaterState.count(units);
+        if (stateArray == null ? count > 0 : stateArray.length() != count) {
+            state.close();
+            state = device.allocateHost(Math.multiplyExact(count, (long) RegionArrays.elementBytes(type)), "updater state");
+            makeStateArray(count);
+        }
+        if (newState != null && stateArray != null) {
+            stateArray.assign(newState.reshape(stateArray.shape()));
+        }
+        installUpdater(newState == null && present != updater);
+        ensureListener();
+        if (newState != null) {
+            closeOrdinary(newState);
+        }
+    }
+
+    /**
+     * Sets one learning rate for all layers, as {@code net.setLearningRate} does, without a second copy of the updater state unless
+     * blocks of parameters merge or split.
+     *
+     * @param learningRate the new rate, replacing rates and schedules
+     */
+    public void setLearningRate(double learningRate) {
+        if (!(learningRate >= 0) || Double.isInfinite(learningRate)) {
+            throw new RefusedException("learning rate " + learningRate + " (expected: a finite number of at least 0)");
+        }
+        heal();
+        List<UpdaterBlock> before = updater.getUpdaterBlocks();
+        for (NetworkUnit unit : units) {
+            Object conf = unit.layer == null ? null : unit.layer.conf().getLayer();
+            IUpdater rule = conf instanceof BaseLayer ? ((BaseLayer) conf).getIUpdater() : null;
+            if (rule != null && rule.hasLearningRate()) {
+                rule.setLrAndSchedule(learningRate, null);
+            }
+        }
+        BaseMultiLayerUpdater<?> old = updater;
+        installUpdater(false);
+        if (stateArray != null && !UpdaterState.sameLayout(old, updater)) {
+            INDArray copy = stateArray.dup();
+            UpdaterState.relayout(before, copy, updater);
+            closeOrdinary(copy);
+        }
+    }
+
+    /**
+     * Writes the network as DL4J's ModelSerializer would, straight from host memory; the old file is replaced only by a complete one.
+     *
+     * @param saveUpdater whether to write the updater state
+     */
+    public void save(File file, boolean saveUpdater) {
+        heal();
+        HostArray parameters = HostArray.of(master.address(), type, adapter.network().params().shape());
+        HostArray updaterState = saveUpdater && stateArray != null ? HostArray.of(state.address(), type, stateArray.shape()) : HostArray.NONE;
+        ModelArchive.write(file, adapter.configurationJson(), parameters, updaterState, Map.of());
+    }
+
+    /** The ferry that a network is attached by, or null. */
+    public static Ferry of(Model network) {
+        for (WeakReference<Ferry> reference : LIVE) {
+            Ferry ferry = reference.get();
+            if (ferry == null) {
+                LIVE.remove(reference);
+            } else if (ferry.adapter.network() == network) {
+                return ferry;
+            }
+        }
+        return null;
+    }
+
+    /** The attached network. */
+    public Model network() {
+        return adapter.network();
+    }
+
+    /** The present plan; provisional until the shapes are known. */
+    public Plan plan() {
+        return plan;
+    }
+
+    /** The device. */
+    public Device device() {
+        return device;
+    }
+
+    /** The engine; null while the plan is provisional. */
+    public IterationEngine engine() {
+        return shadow.engine();
+    }
+
+    /** True until {@link #close()}. */
+    public boolean isOpen() {
+        return !closed;
+    }
+
+    // ------------------------------------------------------------------------------------------------------------------ close
+
+    /**
+     * Gives the network back: ordinary arrays with the latest values, DL4J's own updater with the state, no trace of the ferry. A second
+     * call does nothing.
+     */
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        heal();
+        if (shadow.engine() != null) {
+            shadow.engine().close();
+        }
+        boolean graphRank2 = rank2 || adapter instanceof GraphAdapter;
+        long count = plan.network().parameterCount();
+        INDArray params = Nd4j.createUninitialized(type, graphRank2 ? new long[] {1, count} : new long[] {count}, rank2 ? 'f' : 'c');
+        params.assign(plainParams.reshape(params.shape()));
+        INDArray stateCopy = stateArray == null ? null : stateArray.dup();
+        for (int i = 0; i < units.size(); i++) {
+            giveBack(i, params);
+        }
+        adapter.setFlattenedParams(params);
+        adapter.setFlattenedGradients(null);
+        adapter.initGradientsView();
+        adapter.forgetGradient();
+        adapter.setUpdater(adapter.stockUpdater(stateCopy));
+        adapter.setAccumulator(null);
+        List<TrainingListener> rest = new ArrayList<>(adapter.listeners());
+        if (rest.removeIf(l -> l instanceof PhaseListener && l == listener)) {
+            adapter.setListeners(rest);
+        }
+        closed = true;
+        LIVE.removeIf(r -> r.get() == null || r.get() == this);
+        freeMemory();
+        if (request.ownsDevice()) {
+            device.close();
+        }
+    }
+
+    private void giveBack(int index, INDArray params) {
+        NetworkUnit unit = units.get(index);
+        INDArray flat = params.rank() == 2 && !rank2 ? params.reshape(params.length()) : params;
+        UnitBinding binding = new UnitBinding(unit, (offset, length) -> MultiLayerAdapter.view(flat, unit.offset + offset, length));
+        Map<Object, Map<String, INDArray>> tables = new IdentityHashMap<>();
+        for (UnitBinding.Table table : binding.tables()) {
+            tables.put(table.owner, ordinaryTable(table, MultiLayerAdapter.view(flat, unit.offset + table.offset, table.length)));
+        }
+        binding.bind((offset, length) -> MultiLayerAdapter.view(flat, unit.offset + offset, length), t -> tables.get(t.owner));
+        for (int g = 0; g < graphs.size(); g++) {
+            if (graphLayers.get(g).index() == index) {
+                graphs.get(g).release(tables.values().iterator().next().values().toArray(new INDArray[0]));
+            }
+        }
+    }
+
+    private static Map<String, INDArray> ordinaryTable(UnitBinding.Table table, INDArray view) {
+        return new LinkedHashMap<>(UnitBinding.tableOver(table.owner, view));
+    }
+
+    private void freeMemory() {
+        for (Region region : new Region[] {slab, state, gradients, master}) {
+            if (region != null) {
+                region.close();
+            }
+        }
+    }
+}

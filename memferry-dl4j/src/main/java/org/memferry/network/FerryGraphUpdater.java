@@ -1,0 +1,48 @@
+package org.memferry.network;
+
+import org.deeplearning4j.nn.api.Trainable;
+import org.deeplearning4j.nn.gradient.Gradient;
+import org.deeplearning4j.nn.graph.ComputationGraph;
+import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
+import org.deeplearning4j.nn.updater.graph.ComputationGraphUpdater;
+import org.deeplearning4j.nn.workspace.LayerWorkspaceMgr;
+import org.nd4j.linalg.api.ndarray.INDArray;
+
+/**
+ * DL4J's own updater of a ComputationGraph, run on the host: it waits for the gradients, shows them to DL4J's rules, and keeps its state
+ * in host memory. Order and arithmetic are DL4J's.
+ */
+final class FerryGraphUpdater extends ComputationGraphUpdater {
+
+    private final transient UpdateHook hook;
+
+    /**
+     * @param state updater state in DL4J's layout, used directly; null if the rules keep none
+     */
+    FerryGraphUpdater(ComputationGraph network, UpdateHook hook, INDArray state) {
+        super(network, state);
+        this.hook = hook;
+    }
+
+    @Override
+    public synchronized void update(Gradient gradient, int iteration, int epoch, int batchSize, LayerWorkspaceMgr workspaceMgr) {
+        hook.beforeUpdate(gradient);
+        super.update(gradient, iteration, epoch, batchSize, workspaceMgr);
+    }
+
+    @Override
+    public void preApply(Trainable layer, Gradient gradient, int iteration) {
+        super.preApply(hook.onHost(layer), gradient, iteration);
+    }
+
+    /** Equal to any updater of the same kind of network with equal state, so that comparing an attached network with a plain one works. */
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof ComputationGraphUpdater && UpdaterState.equal(this, (BaseMultiLayerUpdater<?>) other);
+    }
+
+    @Override
+    public int hashCode() {
+        return super.hashCode();
+    }
+}

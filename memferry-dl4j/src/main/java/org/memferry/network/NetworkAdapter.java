@@ -1,0 +1,173 @@
+package org.memferry.network;
+
+import org.deeplearning4j.nn.api.Model;
+import org.deeplearning4j.nn.conf.CacheMode;
+import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
+import org.deeplearning4j.nn.conf.WorkspaceMode;
+import org.deeplearning4j.nn.conf.inputs.InputType;
+import org.deeplearning4j.nn.conf.memory.MemoryType;
+import org.deeplearning4j.nn.conf.memory.MemoryUseMode;
+import org.deeplearning4j.nn.conf.memory.NetworkMemoryReport;
+import org.deeplearning4j.nn.gradient.Gradient;
+import org.deeplearning4j.nn.graph.ComputationGraph;
+import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
+import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
+import org.deeplearning4j.optimize.Solver;
+import org.deeplearning4j.optimize.api.TrainingListener;
+import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
+import org.memferry.base.RefusedException;
+import org.nd4j.linalg.api.buffer.DataType;
+import org.nd4j.linalg.api.ndarray.INDArray;
+
+import java.util.Collection;
+import java.util.List;
+
+/** What MemFerry needs of a network, the same for both kinds. */
+abstract class NetworkAdapter {
+
+    /** The adapter for a network; refuses what is not one of DL4J's two kinds. */
+    static NetworkAdapter of(Model network) {
+        if (network instanceof MultiLayerNetwork) {
+            return new MultiLayerAdapter((MultiLayerNetwork) network);
+        }
+        if (network instanceof ComputationGraph) {
+            return new GraphAdapter((ComputationGraph) network);
+        }
+        throw new RefusedException("cannot attach to " + (network == null ? "null" : "a " + network.getClass().getName())
+                + " (expected: a MultiLayerNetwork or a ComputationGraph)");
+    }
+
+    /** The network itself. */
+    abstract Model network();
+
+    /** Another network of the same configuration, not initialised: for finding out what a network will be like without touching it. */
+    abstract NetworkAdapter twin();
+
+    /** True once {@code init()} has run. */
+    abstract boolean initialised();
+
+    /** Data type of the parameters, from the configuration. */
+    abstract DataType dataType();
+
+    /** Number of parameters, from the configuration alone. */
+    abstract long countParameters();
+
+    /** {@code network.init(params, false)}. */
+    abstract void init(INDArray params);
+
+    /**
+     * Gives the parameters in the network's arrays their initial values, exactly as {@code network.init()} would: same seed, same order,
+     * same number of random draws.
+     */
+    abstract void initialiseWeights();
+
+    /** The units with parameters, in the order of the flat vector. */
+    abstract List<NetworkUnit> units();
+
+    /** Indices into {@link #units()}: read by forward in training. */
+    abstract int[] forwardOrder();
+
+    /** Indices into {@link #units()}: reached by backward. */
+    abstract int[] backwardOrder();
+
+    /** Indices into {@link #units()}: read by inference. */
+    abstract int[] inferenceOrder();
+
+    abstract INDArray flattenedParams();
+
+    abstract void setFlattenedParams(INDArray params);
+
+    abstract INDArray flattenedGradients();
+
+    abstract void setFlattenedGradients(INDArray gradients);
+
+    /** The gradient of the last backward pass; null before the first. */
+    abstract Gradient gradient();
+
+    abstract void forgetGradient();
+
+    abstract void initGradientsView();
+
+    abstract Solver solver();
+
+    /** The updater in force, null if none was made yet. */
+    abstract BaseMultiLayerUpdater<?> updater();
+
+    abstract void setUpdater(BaseMultiLayerUpdater<?> updater);
+
+    /** A stock updater over the network's present arrays. */
+    abstract BaseMultiLayerUpdater<?> stockUpdater(INDArray state);
+
+    /** Our updater over the network's present arrays. */
+    abstract BaseMultiLayerUpdater<?> ferryUpdater(UpdateHook hook, INDArray state);
+
+    abstract void setAccumulator(GradientsAccumulator accumulator);
+
+    abstract Collection<TrainingListener> listeners();
+
+    abstract void addListener(TrainingListener listener);
+
+    abstract void setListeners(Collection<TrainingListener> listeners);
+
+    /** The configuration that the optimizer reads. */
+    abstract NeuralNetConfiguration defaultConfiguration();
+
+    /** The configurations of all layers. */
+    abstract List<NeuralNetConfiguration> configurations();
+
+    abstract WorkspaceMode trainingWorkspaces();
+
+    abstract WorkspaceMode inferenceWorkspaces();
+
+    abstract String configurationJson();
+
+    abstract int iteration();
+
+    /** The inputs set for the present iteration. */
+    abstract INDArray[] inputs();
+
+    abstract NetworkMemoryReport memoryReport(InputType[] types);
+
+    /**
+     * Bytes of activations, activation gradients and working memory of one training iteration, by DL4J's memory report.
+     *
+     * @throws RuntimeException whatever DL4J throws where it has no report for a layer or an input
+     */
+    final long activationBytes(int batch, InputType[] types) {
+        NetworkMemoryReport report = memoryReport(types);
+        long bytes = 0;
+        for (MemoryType kind : new MemoryType[] {MemoryType.ACTIVATIONS, MemoryType.ACTIVATION_GRADIENTS,
+                MemoryType.WORKING_MEMORY_FIXED, MemoryType.WORKING_MEMORY_VARIABLE}) {
+            bytes = Math.addExact(bytes, report.getMemoryBytes(kind, batch, MemoryUseMode.TRAINING, CacheMode.NONE, dataType()));
+        }
+        return bytes;
+    }
+
+    /** The input types that the arrays of the present iteration have, in DL4J's default formats; null if one has an odd rank. */
+    final InputType[] presentInputTypes() {
+        INDArray[] inputs = inputs();
+        InputType[] types = new InputType[inputs.length];
+        for (int i = 0; i < inputs.length; i++) {
+            types[i] = inputs[i] == null ? null : typeOf(inputs[i]);
+            if (types[i] == null) {
+                return null;
+            }
+        }
+        return types;
+    }
+
+    private static InputType typeOf(INDArray a) {
+        switch (a.rank()) {
+            case 2:
+                return InputType.feedForward(a.size(1));
+            case 3:
+                return InputType.recurrent(a.size(1), a.size(2));
+            case 4:
+                return InputType.convolutional(a.size(2), a.size(3), a.size(1));
+            case 5:
+                return InputType.convolutional3D(a.size(2), a.size(3), a.size(4), a.size(1));
+            default:
+                return null;
+        }
+    }
+}

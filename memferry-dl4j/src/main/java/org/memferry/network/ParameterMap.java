@@ -1,0 +1,63 @@
+package org.memferry.network;
+
+import org.memferry.shadow.ShadowLayer;
+import org.nd4j.linalg.api.ndarray.INDArray;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * The parameter table of one DL4J layer object. DL4J's forward and backward code asks it for every parameter it reads, which is how the
+ * ferry learns what is computed and where it serves the array from the plan's place. Its own content is the host master: what
+ * {@code entrySet} and {@code values} show, and what a user gets.
+ */
+final class ParameterMap extends LinkedHashMap<String, INDArray> {
+
+    private static final long serialVersionUID = 1L;
+
+    private final transient Ferry ferry;
+    private final transient ShadowLayer layer;
+    private final transient Map<String, Integer> index;
+    private boolean writeFollows;
+
+    /**
+     * @param ferry answers reads
+     * @param layer the unit that the layer object belongs to
+     * @param index for each key, in order, its index in the unit
+     */
+    ParameterMap(Ferry ferry, ShadowLayer layer, Map<String, Integer> index) {
+        this.ferry = ferry;
+        this.layer = layer;
+        this.index = index;
+        index.forEach((key, i) -> super.put(key, layer.tracked(i)));
+    }
+
+    @Override
+    public INDArray get(Object key) {
+        Integer parameter = ferry == null ? null : index.get(key);
+        if (parameter == null) {
+            return super.get(key);
+        }
+        if (writeFollows) {
+            writeFollows = false;
+            return layer.tracked(parameter);
+        }
+        return ferry.read(layer, parameter);
+    }
+
+    /** DL4J's {@code setParam} asks this and then gets the array to write: forward and backward never do. */
+    @Override
+    public boolean containsKey(Object key) {
+        writeFollows = true;
+        return super.containsKey(key);
+    }
+
+    @Override
+    public Set<Map.Entry<String, INDArray>> entrySet() {
+        if (ferry != null) {
+            ferry.walked();
+        }
+        return super.entrySet();
+    }
+}

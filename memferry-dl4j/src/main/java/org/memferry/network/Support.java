@@ -1,0 +1,100 @@
+package org.memferry.network;
+
+import org.deeplearning4j.nn.api.OptimizationAlgorithm;
+import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
+import org.deeplearning4j.nn.conf.layers.OutputLayer;
+import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
+import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
+import org.memferry.base.RefusedException;
+import org.memferry.nd4j.RegionArrays;
+import org.nd4j.linalg.factory.Nd4j;
+import org.nd4j.linalg.lossfunctions.LossFunctions;
+import org.nd4j.versioncheck.VersionCheck;
+import org.nd4j.versioncheck.VersionInfo;
+
+import java.util.List;
+
+/** What is served and what is refused by name, before anything is touched. */
+final class Support {
+
+    private Support() {
+    }
+
+    /** Checks an initialised network. */
+    static void check(NetworkAdapter adapter) {
+        checkConfiguration(adapter);
+        if (Ferry.of(adapter.network()) != null) {
+            throw new RefusedException("the network is attached already: use MemFerry.of(network), or close that ferry first");
+        }
+        GradientsAccumulator other = adapter.solver() == null ? null : adapter.solver().getOptimizer().getGradientsAccumulator();
+        if (other != null) {
+            throw new RefusedException("the network has a gradients accumulator (" + other.getClass().getName()
+                    + "): gradient accumulation and gradient sharing between workers are not served. Call setGradientsAccumulator(null) "
+                    + "first, or train with plain DL4J.");
+        }
+    }
+
+    /** Checks what the configuration alone tells. */
+    static void checkConfiguration(NetworkAdapter adapter) {
+        List<String> missing = Dl4jFields.missing();
+        if (!missing.isEmpty()) {
+            throw new RefusedException("this DL4J does not have the fields " + missing + ". MemFerry knows 1.0.0-M1.1 and 1.0.0-M2.1: use"
+                    + " one of these.");
+        }
+        checkBackend(Nd4j.getBackend().getClass().getSimpleName());
+        RegionArrays.elementBytes(adapter.dataType());
+        checkAlgorithm(adapter.defaultConfiguration(), "the network");
+        for (NeuralNetConfiguration conf : adapter.configurations()) {
+            checkAlgorithm(conf, "layer " + conf.getLayer().getLayerName());
+        }
+        if (adapter.countParameters() == 0) {
+            throw new RefusedException("the network has no parameters (0 in " + adapter.configurations().size()
+                    + " layers): there is nothing to ferry. Train it with plain DL4J.");
+        }
+    }
+
+    static void checkBackend(String backend) {
+        if (!"CpuBackend".equals(backend)) {
+            throw new RefusedException("ND4J backend " + backend + " (expected: CpuBackend, that is nd4j-native on the class path). This "
+                    + "version of MemFerry computes on the CPU backend only; remove the other backend from the class path or train with "
+                    + "plain DL4J.");
+        }
+    }
+
+    private static void checkAlgorithm(NeuralNetConfiguration conf, String where) {
+        OptimizationAlgorithm algorithm = conf.getOptimizationAlgo();
+        if (algorithm != null && algorithm != OptimizationAlgorithm.STOCHASTIC_GRADIENT_DESCENT) {
+            throw new RefusedException(where + " is optimised by " + algorithm + ", which takes steps of its own past the updater "
+                    + "(expected: STOCHASTIC_GRADIENT_DESCENT, with any updater). Set optimizationAlgo(STOCHASTIC_GRADIENT_DESCENT).");
+        }
+    }
+
+    /** True where DL4J's flat arrays have shape [1, n] (1.0.0-M1.1); later releases have [n]. */
+    static boolean rank2() {
+        return Rank.ROW;
+    }
+
+    /** The backend for a log line, such as {@code CpuBackend, ND4J 1.0.0-M2.1}. */
+    static String backend() {
+        String version = "unknown version";
+        for (VersionInfo info : VersionCheck.getVersionInfos()) {
+            if ("nd4j-api".equals(info.getArtifactId())) {
+                version = info.getBuildVersion();
+            }
+        }
+        return Nd4j.getBackend().getClass().getSimpleName() + ", ND4J " + version;
+    }
+
+    /** Found out once, from what a network of one parameter pair makes of a row; draws no random number. */
+    private static final class Rank {
+
+        static final boolean ROW = row();
+
+        private static boolean row() {
+            MultiLayerNetwork net = new MultiLayerNetwork(new NeuralNetConfiguration.Builder().list()
+                    .layer(new OutputLayer.Builder(LossFunctions.LossFunction.MSE).nIn(1).nOut(1).build()).build());
+            net.init(Nd4j.zeros(net.getLayerWiseConfigurations().getDataType(), 1, 2), false);
+            return net.params().rank() == 2;
+        }
+    }
+}

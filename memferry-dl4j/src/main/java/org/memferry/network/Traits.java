@@ -1,0 +1,80 @@
+package org.memferry.network;
+
+import org.deeplearning4j.nn.api.Layer;
+import org.deeplearning4j.nn.conf.layers.BaseLayer;
+import org.deeplearning4j.nn.layers.FrozenLayer;
+import org.memferry.plan.LayerDescription;
+import org.memferry.plan.NetworkDescription;
+import org.memferry.shadow.ParameterSlice;
+import org.nd4j.linalg.api.buffer.DataType;
+import org.memferry.nd4j.RegionArrays;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** Translates a DL4J network into what a planner knows: sizes, orders and the habits of each kind of layer. */
+final class Traits {
+
+    private Traits() {
+    }
+
+    /** True if the layer computes with noisy weights (DropConnect, WeightNoise), which it makes in forward and keeps for backward. */
+    static boolean hasWeightNoise(Layer layer) {
+        Object conf = layer.conf().getLayer();
+        return conf instanceof BaseLayer && ((BaseLayer) conf).getWeightNoise() != null;
+    }
+
+    /** Describes a network. */
+    static NetworkDescription describe(NetworkAdapter adapter, List<NetworkUnit> units, List<UnitBinding> bindings) {
+        DataType type = adapter.dataType();
+        int elementBytes = RegionArrays.elementBytes(type);
+        List<LayerDescription> layers = new ArrayList<>();
+        for (int i = 0; i < units.size(); i++) {
+            layers.add(describe(units.get(i), bindings.get(i), elementBytes));
+        }
+        return new NetworkDescription(layers, adapter.forwardOrder(), adapter.backwardOrder(), adapter.inferenceOrder(),
+                adapter.countParameters(), UpdaterState.count(units), elementBytes);
+    }
+
+    private static LayerDescription describe(NetworkUnit unit, UnitBinding binding, int elementBytes) {
+        boolean frozen = Layers.frozen(unit);
+        boolean noise = false;
+        boolean constrained = false;
+        if (unit.layer != null) {
+            for (Layer inner : Layers.innermost(unit.layer)) {
+                noise |= hasWeightNoise(inner);
+                constrained |= inner.conf().getLayer().getConstraints() != null && !inner.conf().getLayer().getConstraints().isEmpty();
+            }
+        }
+        long trained = trainedPrefix(unit, binding);
+        return LayerDescription.builder(unit.name, unit.type())
+                .parameters(unit.offset, unit.length)
+                .elementBytes(elementBytes)
+                .gradientWritten(!frozen)
+                .gradientCount(frozen || Layers.frozenWithBackprop(unit) ? 0 : Math.max(trained, 0))
+                .silentBackward(noise || trained < 0)
+                .fixedSlot(Layers.sameDiff(unit))
+                .writtenAfterUpdate(constrained)
+                .build();
+    }
+
+    /**
+     * Number of elements before the first parameter that only unsupervised pre-training trains; -1 if such parameters are not all at the
+     * end, so that only a gradient written in place leaves them alone.
+     */
+    private static long trainedPrefix(NetworkUnit unit, UnitBinding binding) {
+        if (unit.layer instanceof FrozenLayer || unit.trainable.getConfig() == null || binding.tables().size() != 1) {
+            return unit.length;
+        }
+        long firstPretrain = unit.length;
+        long lastTrained = -1;
+        for (ParameterSlice slice : binding.slices()) {
+            if (unit.trainable.getConfig().isPretrainParam(slice.key())) {
+                firstPretrain = Math.min(firstPretrain, slice.offset());
+            } else {
+                lastTrained = Math.max(lastTrained, slice.offset());
+            }
+        }
+        return lastTrained > firstPretrain ? -1 : firstPretrain;
+    }
+}

@@ -1,0 +1,202 @@
+package org.memferry.plan;
+
+import java.util.Objects;
+
+/**
+ * What a planner has to know of one layer (or graph vertex) that has parameters. Counts are elements, bytes are
+ * {@code count * elementBytes}.
+ */
+public final class LayerDescription {
+
+    private final String name;
+    private final String type;
+    private final long offset;
+    private final long parameterCount;
+    private final long gradientCount;
+    private final int elementBytes;
+    private final boolean gradientWritten;
+    private final boolean silentBackward;
+    private final boolean fixedSlot;
+    private final boolean writtenAfterUpdate;
+    private final int forwardTouches;
+    private final int backwardTouches;
+
+    private LayerDescription(Builder b) {
+        this.name = Objects.requireNonNull(b.name, "name");
+        this.type = Objects.requireNonNull(b.type, "type");
+        this.offset = b.offset;
+        this.parameterCount = b.parameterCount;
+        this.gradientCount = b.gradientCount < 0 ? b.parameterCount : b.gradientCount;
+        this.elementBytes = b.elementBytes;
+        this.gradientWritten = b.gradientWritten;
+        this.silentBackward = b.silentBackward;
+        this.fixedSlot = b.fixedSlot;
+        this.writtenAfterUpdate = b.writtenAfterUpdate;
+        this.forwardTouches = b.forwardTouches;
+        this.backwardTouches = b.backwardTouches;
+        if (offset < 0 || parameterCount < 1 || gradientCount > parameterCount || elementBytes < 1) {
+            throw new IllegalArgumentException("layer " + name + ": offset " + offset + ", parameters " + parameterCount + ", gradient "
+                    + gradientCount + ", element bytes " + elementBytes);
+        }
+    }
+
+    /** Starts a description. */
+    public static Builder builder(String name, String type) {
+        return new Builder(name, type);
+    }
+
+    /** The layer's name in the network: its index for a MultiLayerNetwork, the vertex name for a ComputationGraph. */
+    public String name() {
+        return name;
+    }
+
+    /** The kind of layer, for the reader of a plan. */
+    public String type() {
+        return type;
+    }
+
+    /** Index of the layer's first parameter in the flat vector. */
+    public long offset() {
+        return offset;
+    }
+
+    /** Number of parameters. */
+    public long parameterCount() {
+        return parameterCount;
+    }
+
+    /** Bytes of the parameters. */
+    public long parameterBytes() {
+        return Math.multiplyExact(parameterCount, (long) elementBytes);
+    }
+
+    /**
+     * How many elements at the start of the layer's gradient have to reach the host: all of them, fewer where the backward pass leaves
+     * the tail alone (decoder of a VariationalAutoencoder), 0 where nobody reads it (frozen with backprop).
+     */
+    public long gradientCount() {
+        return gradientCount;
+    }
+
+    /** Bytes of {@link #gradientCount()}. */
+    public long gradientBytes() {
+        return Math.multiplyExact(gradientCount, (long) elementBytes);
+    }
+
+    /** Bytes per parameter. */
+    public int elementBytes() {
+        return elementBytes;
+    }
+
+    /** True if the backward pass writes into the layer's gradient array. */
+    public boolean gradientWritten() {
+        return gradientWritten;
+    }
+
+    /** True if the layer may run backward without reading a parameter, so that nobody sees it being entered (weight noise). */
+    public boolean silentBackward() {
+        return silentBackward;
+    }
+
+    /** True if the layer holds on to its arrays (SameDiff), so that it needs the same slot in both passes. */
+    public boolean fixedSlot() {
+        return fixedSlot;
+    }
+
+    /** True if the parameters are written again after the update (constraints): no early copy is worth its while. */
+    public boolean writtenAfterUpdate() {
+        return writtenAfterUpdate;
+    }
+
+    /** How often the parameter bytes cross the link in the forward pass when they are read in place. */
+    public int forwardTouches() {
+        return forwardTouches;
+    }
+
+    /** How often the parameter bytes cross the link in the backward pass when they are read in place. */
+    public int backwardTouches() {
+        return backwardTouches;
+    }
+
+    @Override
+    public String toString() {
+        return name + " (" + type + ", " + parameterCount + " parameters)";
+    }
+
+    /** Collects a description. */
+    public static final class Builder {
+
+        private final String name;
+        private final String type;
+        private long offset;
+        private long parameterCount;
+        private long gradientCount = -1;
+        private int elementBytes = 4;
+        private boolean gradientWritten = true;
+        private boolean silentBackward;
+        private boolean fixedSlot;
+        private boolean writtenAfterUpdate;
+        private int forwardTouches = 1;
+        private int backwardTouches = 2;
+
+        private Builder(String name, String type) {
+            this.name = name;
+            this.type = type;
+        }
+
+        /** See {@link LayerDescription#offset()} and {@link LayerDescription#parameterCount()}. */
+        public Builder parameters(long firstIndex, long count) {
+            this.offset = firstIndex;
+            this.parameterCount = count;
+            return this;
+        }
+
+        /** See {@link LayerDescription#elementBytes()}; 4 if not set. */
+        public Builder elementBytes(int bytes) {
+            this.elementBytes = bytes;
+            return this;
+        }
+
+        /** See {@link LayerDescription#gradientCount()}; all parameters if not set. */
+        public Builder gradientCount(long count) {
+            this.gradientCount = count;
+            return this;
+        }
+
+        /** See {@link LayerDescription#gradientWritten()}; true if not set. */
+        public Builder gradientWritten(boolean written) {
+            this.gradientWritten = written;
+            return this;
+        }
+
+        /** See {@link LayerDescription#silentBackward()}; false if not set. */
+        public Builder silentBackward(boolean silent) {
+            this.silentBackward = silent;
+            return this;
+        }
+
+        /** See {@link LayerDescription#fixedSlot()}; false if not set. */
+        public Builder fixedSlot(boolean fixed) {
+            this.fixedSlot = fixed;
+            return this;
+        }
+
+        /** See {@link LayerDescription#writtenAfterUpdate()}; false if not set. */
+        public Builder writtenAfterUpdate(boolean written) {
+            this.writtenAfterUpdate = written;
+            return this;
+        }
+
+        /** See {@link LayerDescription#forwardTouches()} and {@link LayerDescription#backwardTouches()}; 1 and 2 if not set. */
+        public Builder touches(int forward, int backward) {
+            this.forwardTouches = forward;
+            this.backwardTouches = backward;
+            return this;
+        }
+
+        /** The description. */
+        public LayerDescription build() {
+            return new LayerDescription(this);
+        }
+    }
+}
