@@ -157,7 +157,7 @@ public final class IterationEngine implements AutoCloseable {
         if (current >= 0 && inside && pass.visits[current].layer == layer) {
             return refreshed(pass.visits[current]);
         }
-        int next = pass.next(layer, current + 1, lastReadable());
+        int next = phase == Phase.UPDATE ? -1 : pass.next(layer, current + 1, lastReadable());
         if (next < 0) {
             return unplanned(layer);
         }

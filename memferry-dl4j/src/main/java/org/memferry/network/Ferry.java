@@ -41,6 +41,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 
 /**
  * The running attachment of one network to one device. Owns the host regions (parameters, gradients, updater state) and the slab,
@@ -88,6 +89,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private TrainingListener listener;
     private Plan plan;
     private volatile Thread owner = Thread.currentThread();
+    private boolean installing;
     private boolean closed;
 
     // ---------------------------------------------------------------------------------------------------------------- attach
@@ -132,13 +134,20 @@ public final class Ferry implements UpdateHook, AutoCloseable {
      * exist outside the host region.
      */
     public static Ferry init(Model network, AttachRequest request) {
-        return initialise(network, request, ferry -> ferry.adapter.initialiseWeights());
+        return initialise(network, request, ferry -> {
+            ferry.adapter.init(ferry.plainParams);
+            ferry.adapter.initialiseWeights();
+        });
     }
 
     /** Initialises a network with parameters and updater state from a model file. */
     static Ferry restore(Model network, AttachRequest request, ModelArchive archive, boolean loadUpdater) {
         long expected = NetworkAdapter.of(network).countParameters();
-        Ferry ferry = initialise(network, request, f -> archive.readParameters(f.master.address(), expected, f.type));
+        Ferry ferry = initialise(network, request, f -> {
+            archive.readParameters(f.master.address(), expected, f.type);
+            // After the parameters, as in ModelSerializer: some layers set a parameter when they are made (radius of OCNNOutputLayer).
+            f.adapter.init(f.plainParams);
+        });
         try {
             ferry.restoreState(archive, loadUpdater);
         } catch (RuntimeException e) {
@@ -159,7 +168,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         archive.readUpdaterState(state.address(), stateArray.length(), type);
     }
 
-    private static Ferry initialise(Model network, AttachRequest request, java.util.function.Consumer<Ferry> weights) {
+    private static Ferry initialise(Model network, AttachRequest request, Consumer<Ferry> init) {
         NetworkAdapter adapter = NetworkAdapter.of(network);
         if (adapter.initialised()) {
             throw new RefusedException("the network is initialised already: use MemFerry.attach(network, config), which keeps its weights");
@@ -182,15 +191,14 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             scratch.close();
         }
         return open(adapter, request, description, rank2, ferry -> {
-            adapter.init(ferry.plainParams);
-            weights.accept(ferry);
+            init.accept(ferry);
             List<NetworkUnit> units = adapter.units();
             ferry.takeOver(units, bindings(adapter, units, ferry.plainParams));
         });
     }
 
     private static Ferry open(NetworkAdapter adapter, AttachRequest request, NetworkDescription description, boolean rank2,
-            java.util.function.Consumer<Ferry> body) {
+            Consumer<Ferry> body) {
         Device device = request.openDevice();
         Ferry ferry = null;
         try {
@@ -287,7 +295,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         bindings.get(index).bind(
                 (offset, length) -> RegionArrays.trackedVector(master, unit.offset + offset, type, length, rank2,
                         () -> userTouchesLayer(index)),
-                table -> new ParameterMap(this, layer, table.index()));
+                table -> new ParameterMap(this, layer, table.index(), !Layers.sameDiff(unit)));
         if (Layers.sameDiff(unit)) {
             for (UnitBinding.Table table : bindings.get(index).tables()) {
                 graphs.add(new SameDiffBinding(table, layer, this));
@@ -313,7 +321,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void installUpdater(boolean fresh) {
-        updater = adapter.ferryUpdater(this, stateArray);
+        // DL4J's updater reads every parameter table while it is made: these reads must not start healing.
+        installing = true;
+        try {
+            updater = adapter.ferryUpdater(this, stateArray);
+        } finally {
+            installing = false;
+        }
         if (fresh) {
             UpdaterState.initialise(updater);
         }
@@ -405,6 +419,14 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             return layer.tracked(parameter);
         }
         return lease(layer, engine, phase).array(parameter);
+    }
+
+    /** A SameDiff layer builds its graph, which counts as being entered: its listener is not in the graph yet. */
+    void graphBuilt(ShadowLayer layer) {
+        IterationEngine engine = shadow.engine();
+        if (engine != null && (engine.phase() == Phase.FORWARD || engine.phase() == Phase.BACKWARD) && Thread.currentThread() == owner) {
+            shadow.read(layer);
+        }
     }
 
     /** A SameDiff graph is about to compute with the arrays of the layer's slot. */
@@ -539,7 +561,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             return;
         }
         for (int i = 0; i < units.size(); i++) {
-            if (!Layers.frozen(units.get(i)) && !Layers.frozenWithBackprop(units.get(i))) {
+            // DL4J regularises a layer that is frozen with backprop: it is written although it has no gradient.
+            if (!Layers.frozen(units.get(i))) {
                 engine.masterWritten(i);
             }
         }
@@ -575,8 +598,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
      * it does in DL4J.
      */
     private void heal() {
+        if (installing || closed) {
+            return;
+        }
         BaseMultiLayerUpdater<?> present = adapter.updater();
-        if (present == updater && adapter.solver().getOptimizer().getGradientsAccumulator() == accumulator || closed) {
+        if (present != null && present == updater && adapter.solver().getOptimizer().getGradientsAccumulator() == accumulator) {
             return;
         }
         if (present == null) {

@@ -39,7 +39,7 @@ final class GraphAdapter extends NetworkAdapter {
 
     @Override
     NetworkAdapter twin() {
-        return new GraphAdapter(new ComputationGraph(net.getConfiguration().clone()));
+        return new GraphAdapter(new ComputationGraph(net.getConfiguration()));
     }
 
     @Override

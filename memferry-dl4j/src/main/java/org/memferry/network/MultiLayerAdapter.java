@@ -39,7 +39,7 @@ final class MultiLayerAdapter extends NetworkAdapter {
 
     @Override
     NetworkAdapter twin() {
-        return new MultiLayerAdapter(new MultiLayerNetwork(net.getLayerWiseConfigurations().clone()));
+        return new MultiLayerAdapter(new MultiLayerNetwork(net.getLayerWiseConfigurations()));
     }
 
     @Override

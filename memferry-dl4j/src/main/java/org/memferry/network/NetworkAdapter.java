@@ -40,7 +40,7 @@ abstract class NetworkAdapter {
     /** The network itself. */
     abstract Model network();
 
-    /** Another network of the same configuration, not initialised: for finding out what a network will be like without touching it. */
+    /** Another network of the same configuration (the object, as a copy of some loses updaters), not initialised. */
     abstract NetworkAdapter twin();
 
     /** True once {@code init()} has run. */

@@ -19,17 +19,21 @@ final class ParameterMap extends LinkedHashMap<String, INDArray> {
     private final transient Ferry ferry;
     private final transient ShadowLayer layer;
     private final transient Map<String, Integer> index;
+    private final boolean walkedForScore;
     private boolean writeFollows;
 
     /**
-     * @param ferry answers reads
-     * @param layer the unit that the layer object belongs to
-     * @param index for each key, in order, its index in the unit
+     * @param ferry          answers reads
+     * @param layer          the unit that the layer object belongs to
+     * @param index          for each key, in order, its index in the unit
+     * @param walkedForScore true if DL4J walks the table for the regularisation score and for nothing else during an iteration (a SameDiff
+     *                       layer walks it when it builds its graph)
      */
-    ParameterMap(Ferry ferry, ShadowLayer layer, Map<String, Integer> index) {
+    ParameterMap(Ferry ferry, ShadowLayer layer, Map<String, Integer> index, boolean walkedForScore) {
         this.ferry = ferry;
         this.layer = layer;
         this.index = index;
+        this.walkedForScore = walkedForScore;
         index.forEach((key, i) -> super.put(key, layer.tracked(i)));
     }
 
@@ -55,8 +59,10 @@ final class ParameterMap extends LinkedHashMap<String, INDArray> {
 
     @Override
     public Set<Map.Entry<String, INDArray>> entrySet() {
-        if (ferry != null) {
+        if (ferry != null && walkedForScore) {
             ferry.walked();
+        } else if (ferry != null) {
+            ferry.graphBuilt(layer);
         }
         return super.entrySet();
     }

@@ -7,6 +7,7 @@ import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
 import org.memferry.base.RefusedException;
 import org.memferry.nd4j.RegionArrays;
+import org.nd4j.linalg.activations.Activation;
 import org.nd4j.linalg.factory.Nd4j;
 import org.nd4j.linalg.lossfunctions.LossFunctions;
 import org.nd4j.versioncheck.VersionCheck;
@@ -92,7 +93,8 @@ final class Support {
 
         private static boolean row() {
             MultiLayerNetwork net = new MultiLayerNetwork(new NeuralNetConfiguration.Builder().list()
-                    .layer(new OutputLayer.Builder(LossFunctions.LossFunction.MSE).nIn(1).nOut(1).build()).build());
+                    .layer(new OutputLayer.Builder(LossFunctions.LossFunction.MSE).nIn(1).nOut(1)
+                            .activation(Activation.IDENTITY).build()).build());
             net.init(Nd4j.zeros(net.getLayerWiseConfigurations().getDataType(), 1, 2), false);
             return net.params().rank() == 2;
         }
