@@ -45,6 +45,7 @@ public final class IterationEngine implements AutoCloseable {
     private final int[] slotLayer;
     private final long[] slotVersion;
     private final int[] slotLeases;
+    private final boolean[] slotRestaged;
     private final Ticket[] slotReady;
     private final Ticket[] slotLeft;
     private final Ticket[][] afterLeft;
@@ -82,6 +83,7 @@ public final class IterationEngine implements AutoCloseable {
         Arrays.fill(slotLayer, -1);
         this.slotVersion = new long[slots];
         this.slotLeases = new int[slots];
+        this.slotRestaged = new boolean[slots];
         this.slotReady = new Ticket[slots];
         this.slotLeft = new Ticket[slots];
         this.afterLeft = new Ticket[slots][];
@@ -132,6 +134,7 @@ public final class IterationEngine implements AutoCloseable {
             metrics.abortedPasses++;
         }
         leave(false);
+        releaseRestaged();
         current = -1;
         gradientsPending = false;
         phase = Phase.IDLE;
@@ -291,6 +294,30 @@ public final class IterationEngine implements AutoCloseable {
         return v.slot;
     }
 
+    /**
+     * Makes sure that a slot holds a layer's present parameters, outside the layer's visits: a SameDiff graph keeps reading its slot even
+     * where DL4J computes a score after the backward pass.
+     */
+    public void restage(int layer, int slot) {
+        if (!holds(slot, layer)) {
+            copyParameters(layer, slot);
+            slotRestaged[slot] = !program.isResident(slot);
+        }
+        device.computeWaits(slotReady[slot]);
+    }
+
+    /** What was restaged has been read by now. */
+    private void releaseRestaged() {
+        for (int slot = 0; slot < slotRestaged.length; slot++) {
+            if (slotRestaged[slot]) {
+                slotRestaged[slot] = false;
+                slotLayer[slot] = -1;
+                device.recordCompute(slotLeft[slot]);
+                device.released(slab, program.slotOffset(slot), program.slotBytes(slot));
+            }
+        }
+    }
+
     /** The forward pass of training is over. */
     public void forwardEnded() {
         if (phase == Phase.FORWARD) {
@@ -327,8 +354,8 @@ public final class IterationEngine implements AutoCloseable {
 
     /** The iteration is over and the master holds its result: device copies that are kept are refreshed. */
     public void closeTraining() {
-        backwardEnded();
         awaitGradients();
+        releaseRestaged();
         metrics.iterations++;
         phase = Phase.IDLE;
         pass = program.training();

@@ -441,6 +441,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                     + "Evaluate on the training thread, or fix the layer with place(\"" + layer.name() + "\", DIRECT).");
         }
         lease(layer, engine, engine.phase());
+        int[] slots = engine.program().slotsOf(layer.index());
+        if (slots.length > 0) {
+            engine.restage(layer.index(), slots[0]);
+        }
     }
 
     private org.memferry.shadow.Lease lease(ShadowLayer layer, IterationEngine engine, Phase phase) {

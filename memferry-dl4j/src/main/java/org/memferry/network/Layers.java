@@ -4,7 +4,6 @@ import org.deeplearning4j.nn.api.Layer;
 import org.deeplearning4j.nn.graph.vertex.GraphVertex;
 import org.deeplearning4j.nn.graph.vertex.impl.FrozenVertex;
 import org.deeplearning4j.nn.layers.FrozenLayer;
-import org.deeplearning4j.nn.layers.FrozenLayerWithBackprop;
 import org.deeplearning4j.nn.layers.recurrent.BidirectionalLayer;
 import org.deeplearning4j.nn.layers.samediff.SameDiffGraphVertex;
 import org.deeplearning4j.nn.layers.samediff.SameDiffLayer;
@@ -72,11 +71,6 @@ final class Layers {
     /** True if backward stops at the unit and never reaches its gradient. */
     static boolean frozen(NetworkUnit unit) {
         return unit.layer instanceof FrozenLayer || unit.vertex instanceof FrozenVertex;
-    }
-
-    /** True if backward runs through the unit but its gradient is thrown away. */
-    static boolean frozenWithBackprop(NetworkUnit unit) {
-        return unit.layer != null && any(unit.layer, l -> l instanceof FrozenLayerWithBackprop);
     }
 
     /** True if the unit computes in a SameDiff graph that holds on to its parameter arrays. */

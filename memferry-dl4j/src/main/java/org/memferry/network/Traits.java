@@ -3,6 +3,7 @@ package org.memferry.network;
 import org.deeplearning4j.nn.api.Layer;
 import org.deeplearning4j.nn.conf.layers.BaseLayer;
 import org.deeplearning4j.nn.layers.FrozenLayer;
+import org.deeplearning4j.nn.layers.feedforward.elementwise.ElementWiseMultiplicationLayer;
 import org.memferry.plan.LayerDescription;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.shadow.ParameterSlice;
@@ -38,11 +39,11 @@ final class Traits {
 
     private static LayerDescription describe(NetworkUnit unit, UnitBinding binding, int elementBytes) {
         boolean frozen = Layers.frozen(unit);
-        boolean noise = false;
+        boolean inPlace = false;
         boolean constrained = false;
         if (unit.layer != null) {
             for (Layer inner : Layers.innermost(unit.layer)) {
-                noise |= hasWeightNoise(inner);
+                inPlace |= hasWeightNoise(inner) || inner instanceof ElementWiseMultiplicationLayer;
                 constrained |= inner.conf().getLayer().getConstraints() != null && !inner.conf().getLayer().getConstraints().isEmpty();
             }
         }
@@ -51,8 +52,8 @@ final class Traits {
                 .parameters(unit.offset, unit.length)
                 .elementBytes(elementBytes)
                 .gradientWritten(!frozen)
-                .gradientCount(frozen || Layers.frozenWithBackprop(unit) ? 0 : Math.max(trained, 0))
-                .silentBackward(noise || trained < 0)
+                .gradientCount(frozen ? 0 : Math.max(trained, 0))
+                .gradientInPlace(inPlace || trained < 0)
                 .fixedSlot(Layers.sameDiff(unit))
                 .writtenAfterUpdate(constrained)
                 .build();

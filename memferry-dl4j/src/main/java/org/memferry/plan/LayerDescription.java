@@ -15,7 +15,7 @@ public final class LayerDescription {
     private final long gradientCount;
     private final int elementBytes;
     private final boolean gradientWritten;
-    private final boolean silentBackward;
+    private final boolean gradientInPlace;
     private final boolean fixedSlot;
     private final boolean writtenAfterUpdate;
     private final int forwardTouches;
@@ -29,7 +29,7 @@ public final class LayerDescription {
         this.gradientCount = b.gradientCount < 0 ? b.parameterCount : b.gradientCount;
         this.elementBytes = b.elementBytes;
         this.gradientWritten = b.gradientWritten;
-        this.silentBackward = b.silentBackward;
+        this.gradientInPlace = b.gradientInPlace;
         this.fixedSlot = b.fixedSlot;
         this.writtenAfterUpdate = b.writtenAfterUpdate;
         this.forwardTouches = b.forwardTouches;
@@ -71,8 +71,8 @@ public final class LayerDescription {
     }
 
     /**
-     * How many elements at the start of the layer's gradient have to reach the host: all of them, fewer where the backward pass leaves
-     * the tail alone (decoder of a VariationalAutoencoder), 0 where nobody reads it (frozen with backprop).
+     * How many elements at the start of the layer's gradient have to reach the host: all of them, or fewer where the backward pass leaves
+     * the tail alone (decoder of a VariationalAutoencoder).
      */
     public long gradientCount() {
         return gradientCount;
@@ -93,9 +93,12 @@ public final class LayerDescription {
         return gradientWritten;
     }
 
-    /** True if the layer may run backward without reading a parameter, so that nobody sees it being entered (weight noise). */
-    public boolean silentBackward() {
-        return silentBackward;
+    /**
+     * True if a shared slot will not do for the gradient: the layer may run backward without reading a parameter, so that nobody sees it
+     * being entered (weight noise), or it reads its old gradient before it writes the new one (element-wise multiplication).
+     */
+    public boolean gradientInPlace() {
+        return gradientInPlace;
     }
 
     /** True if the layer holds on to its arrays (SameDiff), so that it needs the same slot in both passes. */
@@ -133,7 +136,7 @@ public final class LayerDescription {
         private long gradientCount = -1;
         private int elementBytes = 4;
         private boolean gradientWritten = true;
-        private boolean silentBackward;
+        private boolean gradientInPlace;
         private boolean fixedSlot;
         private boolean writtenAfterUpdate;
         private int forwardTouches = 1;
@@ -169,9 +172,9 @@ public final class LayerDescription {
             return this;
         }
 
-        /** See {@link LayerDescription#silentBackward()}; false if not set. */
-        public Builder silentBackward(boolean silent) {
-            this.silentBackward = silent;
+        /** See {@link LayerDescription#gradientInPlace()}; false if not set. */
+        public Builder gradientInPlace(boolean inPlace) {
+            this.gradientInPlace = inPlace;
             return this;
         }
 

@@ -182,7 +182,7 @@ public final class DefaultPlanner {
         if (!layer.gradientWritten()) {
             return GradientHome.NONE;
         }
-        if (layer.silentBackward()) {
+        if (layer.gradientInPlace()) {
             return GradientHome.DIRECT;
         }
         GradientHome wanted = rules.gradientHome(layer);

@@ -34,12 +34,15 @@ import static org.assertj.core.api.Assertions.assertThat;
  *
  * <p>{@code -Dmemferry.parity=full} runs every combination; {@code sample}, the default, runs each family in two, such that every
  * placement and both moments of attaching are covered many times; {@code placement} runs one placement per family.
+ * {@code -Dmemferry.families=<regular expression>} runs some families only.
  */
 class ParityTest {
 
     private static final int STEPS = 5;
     private static final int STOCK_STEPS = 3;
     private static final String SUITE = System.getProperty("memferry.parity", "sample");
+
+    private static final String FAMILY = System.getProperty("memferry.families", ".*");
 
     private static final Map<String, Reference> REFERENCES = new HashMap<>();
     private static final Set<String> FAMILIES = new HashSet<>();
@@ -74,6 +77,9 @@ class ParityTest {
         List<Run> runs = new ArrayList<>();
         int n = 0;
         for (Family family : Families.runnable()) {
+            if (!family.name().matches(FAMILY)) {
+                continue;
+            }
             for (boolean afterStock : new boolean[] {false, true}) {
                 for (Setup setup : Setup.values()) {
                     if (selected(n, afterStock, setup)) {
