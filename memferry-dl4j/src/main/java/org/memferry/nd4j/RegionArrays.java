@@ -1,6 +1,5 @@
 package org.memferry.nd4j;
 
-import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.DoublePointer;
 import org.bytedeco.javacpp.FloatPointer;
 import org.bytedeco.javacpp.Pointer;
@@ -12,13 +11,12 @@ import org.nd4j.linalg.api.memory.pointers.PagedPointer;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.factory.Nd4j;
 
-import java.lang.reflect.InvocationTargetException;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Makes ND4J arrays over memory that MemFerry owns. The arrays do not own it: closing one, or losing it to garbage collection, frees
- * nothing. Each array has an external buffer of its own, so that no array is a view of another.
+ * Makes ND4J arrays over memory that MemFerry owns. The arrays do not own it: losing one to garbage collection frees nothing, and none
+ * can be closed. Each array has an external buffer of its own, so that no array is a view of another.
  */
 public final class RegionArrays {
 
@@ -57,7 +55,7 @@ public final class RegionArrays {
      */
     public static INDArray array(Region region, long offset, DataType type, long[] shape, long[] stride, char ordering) {
         DataBuffer buffer = buffer(region, offset, type, shape, stride);
-        return closeable(Nd4j.create(buffer, shape, stride, 0, ordering), false);
+        return new RegionArray(buffer, shape, stride, ordering, type);
     }
 
     /** As {@link #array}, telling the listener before every use of the array's memory through it. */
@@ -65,7 +63,7 @@ public final class RegionArrays {
             Runnable onAccess) {
         Objects.requireNonNull(onAccess, "onAccess");
         DataBuffer buffer = buffer(region, offset, type, shape, stride);
-        return closeable(new TrackedArray(buffer, shape, stride, ordering, type, onAccess), false);
+        return new TrackedArray(buffer, shape, stride, ordering, type, onAccess);
     }
 
     /** A row vector over a part of a region: shape [n], or [1, n] where the ND4J in use wants rank 2. */
@@ -113,22 +111,9 @@ public final class RegionArrays {
         CREATED.incrementAndGet();
         Pointer start = new PagedPointer(address(region, offset, type));
         // The capacity counts elements: DataBuffer.capacity() reads it and the pointer cast does not rescale.
-        Pointer typed = type == DataType.FLOAT ? new FloatPointer(start) : type == DataType.DOUBLE ? new DoublePointer(start)
-                : new BytePointer(start);
+        Pointer typed = type == DataType.FLOAT ? new FloatPointer(start) : new DoublePointer(start);
         typed.capacity(length);
         typed.limit(length);
         return Nd4j.createBuffer(typed, length, type);
-    }
-
-    /** Says whether {@code net.close()} and the like may close the array; exists since 1.0.0-M2, before that nothing closes ours. */
-    private static INDArray closeable(INDArray array, boolean may) {
-        try {
-            INDArray.class.getMethod("setCloseable", boolean.class).invoke(array, may);
-        } catch (NoSuchMethodException e) {
-            return array;
-        } catch (IllegalAccessException | InvocationTargetException e) {
-            throw new IllegalStateException("INDArray.setCloseable cannot be called", e);
-        }
-        return array;
     }
 }

@@ -3,21 +3,20 @@ package org.memferry.nd4j;
 import org.nd4j.linalg.api.buffer.DataBuffer;
 import org.nd4j.linalg.api.buffer.DataType;
 import org.nd4j.linalg.api.ndarray.INDArray;
-import org.nd4j.linalg.cpu.nativecpu.NDArray;
 
 /**
  * An array of the CPU backend that says when its memory is used through it. Every ND4J operation and every view asks an array for its
  * buffer with {@link #data()}; the few methods that write to the field behind it are covered one by one. This is how a write such as
  * {@code net.params().subi(x)} becomes known: device copies of the parameters are stale from then on.
  */
-final class TrackedArray extends NDArray {
+final class TrackedArray extends RegionArray {
 
     private static final long serialVersionUID = 1L;
 
     private final transient Runnable onAccess;
 
     TrackedArray(DataBuffer buffer, long[] shape, long[] stride, char ordering, DataType type, Runnable onAccess) {
-        super(buffer, shape, stride, 0, ordering, type);
+        super(buffer, shape, stride, ordering, type);
         this.onAccess = onAccess;
     }
 

@@ -35,6 +35,6 @@ public interface Family {
     /** Examples in each batch. */
     int batch();
 
-    /** True if stock DL4J 1.0.0-M1.1 can train the family. */
+    /** True if stock DL4J 1.0.0-M1.1 can train the family, and go on training it after save and restore. */
     boolean worksInM11();
 }
