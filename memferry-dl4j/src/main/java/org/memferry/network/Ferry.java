@@ -465,12 +465,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
     }
 
-    /** Tells DL4J's own reads from a user's: DL4J computes inside its layer workspace. Without workspaces the phase has to do. */
+    /** Tells DL4J's own reads from a user's: DL4J computes inside its layer workspace. Without workspaces the call stack has to do. */
     private boolean computing(Phase phase) {
         boolean training = phase != Phase.IDLE && phase != Phase.INFERENCE;
         WorkspaceMode mode = training ? adapter.trainingWorkspaces() : adapter.inferenceWorkspaces();
         if (mode == WorkspaceMode.NONE) {
-            return training;
+            return CallerCheck.layerCodeReads();
         }
         return Nd4j.getWorkspaceManager().checkIfWorkspaceExistsAndActive(LAYER_WORKSPACE);
     }
