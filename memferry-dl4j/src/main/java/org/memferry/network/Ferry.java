@@ -205,6 +205,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             Plan first = plan(adapter, request, device, description, request.batch(), request.inputTypes());
             ferry = new Ferry(adapter, request, device, rank2);
             ferry.plan = first;
+            ferry.reserve();
             body.accept(ferry);
             ferry.announce();
             LIVE.add(new WeakReference<>(ferry));
@@ -250,13 +251,24 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         return DefaultPlanner.plan(description, budget, request.rules(), request.parameterSlots());
     }
 
-    /** Swaps the network's arrays for ours. From here on nothing is refused any more. */
+    /** Takes all memory that the plan needs, before the network is touched. */
+    private void reserve() {
+        gradients = device.allocateHost(plan.network().parameterBytes(), "gradients");
+        state = device.allocateHost(plan.network().updaterStateBytes(), "updater state");
+        if (plan.budget().finalShapes()) {
+            reserveSlab();
+        }
+    }
+
+    private void reserveSlab() {
+        slab = plan.slabBytes() > 0 ? device.allocateSlab(plan.slabBytes(), "slots") : null;
+    }
+
+    /** Swaps the network's arrays for ours. All memory is there: nothing is refused any more. */
     private void takeOver(List<NetworkUnit> networkUnits, List<UnitBinding> unitBindings) {
         this.units = networkUnits;
         this.bindings = unitBindings;
         NetworkDescription description = plan.network();
-        gradients = device.allocateHost(description.parameterBytes(), "gradients");
-        state = device.allocateHost(description.updaterStateBytes(), "updater state");
         INDArray oldParams = adapter.flattenedParams();
         INDArray oldGradients = adapter.flattenedGradients();
         BaseMultiLayerUpdater<?> oldUpdater = adapter.updater();
@@ -351,10 +363,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
     }
 
-    /** Takes the slab and starts the engine on the plan, which is final. */
+    /** Starts the engine on the plan, which is final, in the slab taken for it. */
     private void start() {
         Program program = Program.compile(plan);
-        slab = plan.slabBytes() > 0 ? device.allocateSlab(plan.slabBytes(), "slots") : null;
         for (int i = 0; i < units.size(); i++) {
             int slot = program.gradientSlot(i);
             if (slot >= 0) {
@@ -396,6 +407,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         INDArray[] inputs = adapter.inputs();
         int batch = inputs.length == 0 || inputs[0] == null ? 0 : (int) Math.min(Integer.MAX_VALUE, inputs[0].size(0));
         plan = plan(adapter, request, device, plan.network(), batch, types);
+        reserveSlab();
         start();
         LOG.info("plan final: {}", PlanTable.summary(plan));
         LOG.debug("plan:\n{}", PlanTable.render(plan));

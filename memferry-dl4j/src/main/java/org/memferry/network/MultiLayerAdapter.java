@@ -2,6 +2,7 @@ package org.memferry.network;
 
 import org.deeplearning4j.nn.api.Layer;
 import org.deeplearning4j.nn.api.Model;
+import org.deeplearning4j.nn.api.Updater;
 import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.WorkspaceMode;
 import org.deeplearning4j.nn.conf.inputs.InputType;
@@ -14,6 +15,7 @@ import org.deeplearning4j.nn.updater.MultiLayerUpdater;
 import org.deeplearning4j.optimize.Solver;
 import org.deeplearning4j.optimize.api.TrainingListener;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
+import org.memferry.base.RefusedException;
 import org.nd4j.linalg.api.buffer.DataType;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.factory.Nd4j;
@@ -185,7 +187,12 @@ final class MultiLayerAdapter extends NetworkAdapter {
 
     @Override
     BaseMultiLayerUpdater<?> updater() {
-        return (BaseMultiLayerUpdater<?>) net.getUpdater(false);
+        Updater updater = net.getUpdater(false);
+        if (updater != null && !(updater instanceof BaseMultiLayerUpdater)) {
+            throw new RefusedException("the network's updater is a " + updater.getClass().getName()
+                    + " (expected: DL4J's own MultiLayerUpdater). Call setUpdater(null) to let DL4J make one.");
+        }
+        return (BaseMultiLayerUpdater<?>) updater;
     }
 
     @Override
