@@ -12,17 +12,22 @@ import org.memferry.plan.GradientHome;
 import org.memferry.plan.Placement;
 import org.memferry.planner.PlacementRules;
 
+import java.io.IOException;
+import java.io.NotSerializableException;
+import java.io.ObjectOutputStream;
+import java.io.Serializable;
 import java.util.function.Function;
-import java.util.function.Supplier;
 
 /**
- * How a network is attached. Immutable; every setting has a default that works.
+ * How a network is attached. Immutable; every setting has a default that works. Can be serialised unless it holds an open device.
  *
  * <pre>{@code
  * MemFerryConfig config = MemFerryConfig.builder().device("emulated:512MB").expect(32, InputType.feedForward(784)).build();
  * }</pre>
  */
-public final class MemFerryConfig {
+public final class MemFerryConfig implements Serializable {
+
+    private static final long serialVersionUID = 1L;
 
     /** The device used where none is named: the one that the CPU backend computes on. */
     public static final String DEFAULT_DEVICE = "host";
@@ -49,15 +54,19 @@ public final class MemFerryConfig {
     }
 
     AttachRequest request(Function<Ferry, TrainingListener> listener) {
-        return new AttachRequest(settings.device, settings.ownsDevice, settings.batch, settings.inputTypes, settings.rules,
+        Device open = settings.openDevice;
+        String specification = settings.deviceSpecification;
+        return new AttachRequest(open == null ? () -> Devices.open(specification) : () -> open, open == null, settings.batch, settings.inputTypes, settings.rules,
                 settings.parameterSlots, settings.headroomBytes, listener);
     }
 
     /** Collects a configuration. */
-    public static final class Builder {
+    public static final class Builder implements Serializable {
 
-        private Supplier<Device> device = () -> Devices.open(DEFAULT_DEVICE);
-        private boolean ownsDevice = true;
+        private static final long serialVersionUID = 1L;
+
+        private String deviceSpecification = DEFAULT_DEVICE;
+        private transient Device openDevice;
         private int batch;
         private InputType[] inputTypes;
         private PlacementRules rules = PlacementRules.none();
@@ -69,8 +78,8 @@ public final class MemFerryConfig {
 
         private Builder copy() {
             Builder b = new Builder();
-            b.device = device;
-            b.ownsDevice = ownsDevice;
+            b.deviceSpecification = deviceSpecification;
+            b.openDevice = openDevice;
             b.batch = batch;
             b.inputTypes = inputTypes;
             b.rules = rules;
@@ -85,8 +94,8 @@ public final class MemFerryConfig {
          * @param specification {@code host}, or {@code emulated:<size>} with options; see {@link Devices#open}
          */
         public Builder device(String specification) {
-            this.device = () -> Devices.open(specification);
-            this.ownsDevice = true;
+            this.deviceSpecification = specification;
+            this.openDevice = null;
             return this;
         }
 
@@ -95,8 +104,7 @@ public final class MemFerryConfig {
             if (open == null) {
                 throw new RefusedException("device: null (expected: an open device or its specification)");
             }
-            this.device = () -> open;
-            this.ownsDevice = false;
+            this.openDevice = open;
             return this;
         }
 
@@ -151,6 +159,14 @@ public final class MemFerryConfig {
         public Builder headroom(String size) {
             this.headroomBytes = Sizes.parse(size, "headroom");
             return this;
+        }
+
+        private void writeObject(ObjectOutputStream out) throws IOException {
+            if (openDevice != null) {
+                throw new NotSerializableException("a configuration over the open device '" + openDevice.name() + "': an open device stays "
+                        + "in its program. Name the device by its specification to serialise the configuration.");
+            }
+            out.defaultWriteObject();
         }
 
         /** The configuration. */

@@ -21,7 +21,7 @@ public final class MemFerryListener extends BaseTrainingListener implements Seri
     private static final long serialVersionUID = 1L;
     private static final Logger LOG = LoggerFactory.getLogger(MemFerryListener.class);
 
-    private final transient MemFerryConfig config;
+    private final MemFerryConfig config;
     private transient Ferry ferry;
 
     /** Attaches with the default configuration. */

@@ -294,6 +294,12 @@ public final class IterationEngine implements AutoCloseable {
         return v.slot;
     }
 
+    /** True if a read of this layer tells that the backward pass is over: its last visit was entered, and is another layer's. */
+    public boolean isPastBackward(int layer) {
+        return phase == Phase.BACKWARD && current == pass.visits.length - 1 && current >= pass.firstBackward
+                && pass.visits[current].layer != layer;
+    }
+
     /**
      * Makes sure that a slot holds a layer's present parameters, outside the layer's visits: a SameDiff graph keeps reading its slot even
      * where DL4J computes a score after the backward pass.

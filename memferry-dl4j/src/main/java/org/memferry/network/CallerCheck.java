@@ -1,28 +1,39 @@
 package org.memferry.network;
 
+import org.deeplearning4j.nn.api.Layer;
+import org.deeplearning4j.nn.graph.vertex.GraphVertex;
+
 import java.util.Optional;
 import java.util.Set;
 
 /**
- * Tells whether a parameter table is being read by DL4J's layer code or by somebody else, from the call stack. Used only where DL4J
- * computes without workspaces: with them, an open layer workspace says the same at no cost.
+ * Tells whether a parameter table is being read by a layer that computes or by somebody else, from the call stack. Used only where DL4J
+ * computes without workspaces (with them, an open layer workspace says the same at no cost) and in moments that are rare.
  */
 final class CallerCheck {
 
-    private static final StackWalker WALKER = StackWalker.getInstance();
+    private static final StackWalker WALKER = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
+    private static final String OURS = CallerCheck.class.getPackageName() + ".";
     /** Accessors that both layer code and users call: who called them decides. */
-    private static final Set<String> ACCESSORS = Set.of("getParam", "paramTable", "get", "read", "computing");
+    private static final Set<String> ACCESSORS = Set.of("getParam", "paramTable");
+    /** Layer code that a user calls to write, and that gets the arrays to write to like any reader. */
+    private static final Set<String> WRITERS = Set.of("setParam", "setParams", "setParamTable");
 
     private CallerCheck() {
     }
 
-    /** True if the first caller behind the accessors is code of a DL4J layer or vertex. */
+    /** True if the first caller behind the accessors is code of a layer or vertex, DL4J's or a user's, that computes. */
     static boolean layerCodeReads() {
-        Optional<String> caller = WALKER.walk(frames -> frames.skip(1)
-                .filter(f -> !ACCESSORS.contains(f.getMethodName()))
-                .map(StackWalker.StackFrame::getClassName)
+        Optional<StackWalker.StackFrame> caller = WALKER.walk(frames -> frames
+                .filter(f -> !f.getClassName().startsWith(OURS) && !ACCESSORS.contains(f.getMethodName()))
                 .findFirst());
-        return caller.isPresent() && (caller.get().startsWith("org.deeplearning4j.nn.layers.")
-                || caller.get().startsWith("org.deeplearning4j.nn.graph.vertex."));
+        return caller.isPresent() && !WRITERS.contains(caller.get().getMethodName()) && isLayerCode(caller.get().getDeclaringClass());
+    }
+
+    private static boolean isLayerCode(Class<?> c) {
+        // A network is a Layer, too, but it only passes reads on.
+        return c.getName().startsWith("org.deeplearning4j.nn.layers.")
+                || GraphVertex.class.isAssignableFrom(c)
+                || Layer.class.isAssignableFrom(c) && !c.getName().startsWith("org.deeplearning4j.nn.multilayer.");
     }
 }

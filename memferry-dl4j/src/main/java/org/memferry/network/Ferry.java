@@ -5,10 +5,12 @@ import org.deeplearning4j.nn.api.Trainable;
 import org.deeplearning4j.nn.conf.WorkspaceMode;
 import org.deeplearning4j.nn.conf.layers.BaseLayer;
 import org.deeplearning4j.nn.conf.inputs.InputType;
+import org.deeplearning4j.nn.gradient.DefaultGradient;
 import org.deeplearning4j.nn.gradient.Gradient;
 import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
 import org.deeplearning4j.nn.updater.UpdaterBlock;
 import org.deeplearning4j.optimize.api.TrainingListener;
+import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
 import org.memferry.base.MemFerryException;
 import org.memferry.base.RefusedException;
 import org.memferry.device.Device;
@@ -26,6 +28,7 @@ import org.memferry.report.PlanTable;
 import org.memferry.shadow.ShadowLayer;
 import org.memferry.shadow.ShadowModel;
 import org.nd4j.linalg.api.buffer.DataType;
+import org.nd4j.linalg.api.memory.MemoryWorkspace;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.factory.Nd4j;
 import org.nd4j.linalg.learning.config.IUpdater;
@@ -35,6 +38,7 @@ import org.slf4j.LoggerFactory;
 import java.io.File;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
@@ -125,7 +129,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         NetworkDescription description = Traits.describe(adapter, units, bindings);
         return open(adapter, request, description, adapter.flattenedParams().rank() == 2 && Support.rank2(), ferry -> {
             ferry.plainParams.assign(adapter.flattenedParams().reshape(ferry.plainParams.shape()));
-            ferry.takeOver(units, bindings);
+            boolean fresh = ferry.takeOver(units, bindings);
+            if (fresh && ferry.stateArray != null && adapter.iteration() > 0) {
+                LOG.warn("the network has been trained but has no updater state for its rules (a model file without one, perhaps): moments "
+                        + "start from zero at iteration {}", adapter.iteration());
+            }
         });
     }
 
@@ -264,8 +272,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         slab = plan.slabBytes() > 0 ? device.allocateSlab(plan.slabBytes(), "slots") : null;
     }
 
-    /** Swaps the network's arrays for ours. All memory is there: nothing is refused any more. */
-    private void takeOver(List<NetworkUnit> networkUnits, List<UnitBinding> unitBindings) {
+    /**
+     * Swaps the network's arrays for ours. All memory is there: nothing is refused any more.
+     *
+     * @return true if the network had no updater state that fits, so that it begins anew
+     */
+    private boolean takeOver(List<NetworkUnit> networkUnits, List<UnitBinding> unitBindings) {
         this.units = networkUnits;
         this.bindings = unitBindings;
         NetworkDescription description = plan.network();
@@ -274,15 +286,20 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         BaseMultiLayerUpdater<?> oldUpdater = adapter.updater();
         INDArray oldState = oldUpdater == null ? null : oldUpdater.getStateViewArray();
 
-        gradientArray = RegionArrays.vector(gradients, 0, type, description.parameterCount(), true);
+        gradientArray = RegionArrays.trackedVector(gradients, 0, type, description.parameterCount(), true, this::checkOpen);
         makeStateArray(description.updaterStateCount());
         for (int i = 0; i < units.size(); i++) {
             NetworkUnit unit = units.get(i);
-            ShadowLayer layer = shadow.add(unit.name, unit.offset, bindings.get(i).slices());
+            int index = i;
+            ShadowLayer layer = shadow.add(unit.name, unit.offset, bindings.get(i).slices(), () -> userTouchesLayer(index));
             unitIndex.put(unit.name, i);
             bindMaster(i, layer);
         }
         adapter.setFlattenedParams(trackedParams);
+        if (oldGradients != null) {
+            // Below a frozen layer DL4J's backward pass writes no gradient, and its updater goes on with what stands there.
+            gradientArray.assign(oldGradients.reshape(gradientArray.shape()));
+        }
         bindHostGradients();
         adapter.setFlattenedGradients(gradientArray);
         boolean fresh = oldState == null || stateArray == null || oldState.length() != stateArray.length();
@@ -291,15 +308,37 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
         installUpdater(fresh);
         this.listener = request.listenerFor(this);
-        ensureListener();
+        if (!adapter.listeners().contains(listener)) {
+            adapter.addListener(listener);
+        }
+        moveGradient(adapter.gradient(), oldGradients);
         closeOrdinary(oldParams, oldGradients, oldState);
         if (plan.budget().finalShapes()) {
             start();
         }
+        return fresh;
+    }
+
+    /** Lets the gradient that DL4J shows listeners and users, which may be those behind us in this iteration, show the host gradients. */
+    private void moveGradient(Gradient gradient, INDArray old) {
+        if (gradient == null || old == null) {
+            return;
+        }
+        long base = old.data().pointer().address();
+        for (Map.Entry<String, INDArray> e : gradient.gradientForVariable().entrySet()) {
+            INDArray array = e.getValue();
+            if (array != null && array.data().pointer().address() == base) {
+                e.setValue(RegionArrays.array(gradients, array.offset() - old.offset(), type, array.shape(), array.stride(),
+                        array.ordering()));
+            }
+        }
+        if (gradient instanceof DefaultGradient) {
+            Dl4jFields.GRADIENT_FLATTENED.set(gradient, gradientArray);
+        }
     }
 
     private void makeStateArray(long count) {
-        stateArray = count == 0 ? null : RegionArrays.vector(state, 0, type, count, rank2);
+        stateArray = count == 0 ? null : RegionArrays.trackedVector(state, 0, type, count, rank2, this::checkOpen);
     }
 
     private void bindMaster(int index, ShadowLayer layer) {
@@ -348,10 +387,20 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         adapter.setAccumulator(accumulator);
     }
 
-    private void ensureListener() {
-        if (!adapter.listeners().contains(listener)) {
-            adapter.addListener(listener);
+    /** Puts our listener back, in front: those behind it then see gradients where they stay. Not to be called by a listener. */
+    private void listenFirst() {
+        Collection<TrainingListener> present = adapter.listeners();
+        if (!present.isEmpty() && present.iterator().next() == listener) {
+            return;
         }
+        List<TrainingListener> all = new ArrayList<>();
+        all.add(listener);
+        for (TrainingListener other : present) {
+            if (other != listener) {
+                all.add(other);
+            }
+        }
+        adapter.setListeners(all);
     }
 
     /** The network's own flat arrays have no reader any more: their memory is given back now and not at some garbage collection. */
@@ -388,18 +437,22 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** DL4J's optimizer begins an iteration. */
     void openIteration() {
         owner = Thread.currentThread();
-        ensureListener();
+        // An updater that was dropped must not come back as DL4J's own in mid-iteration: it would not wait for the gradients.
+        heal();
+        listenFirst();
         if (shadow.engine() == null) {
             makePlanFinal();
         }
-        for (int i = 0; i < slotGradientOfUnit.length; i++) {
-            if (slotGradientOfUnit[i] != null && !gradientInSlot[i]) {
-                bindings.get(i).bindGradients(slotGradientOfUnit[i]);
-                gradientInSlot[i] = true;
+        synchronized (gradientInSlot) {
+            for (int i = 0; i < slotGradientOfUnit.length; i++) {
+                if (slotGradientOfUnit[i] != null && !gradientInSlot[i]) {
+                    bindings.get(i).bindGradients(slotGradientOfUnit[i]);
+                    gradientInSlot[i] = true;
+                }
             }
+            refreshGraphs();
+            shadow.engine().openTraining();
         }
-        refreshGraphs();
-        shadow.engine().openTraining();
     }
 
     private void makePlanFinal() {
@@ -424,10 +477,14 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     INDArray read(ShadowLayer layer, int parameter) {
         IterationEngine engine = shadow.engine();
         Phase phase = engine == null ? Phase.IDLE : engine.phase();
-        if (phase == Phase.IDLE || phase == Phase.INFERENCE) {
+        if ((phase == Phase.IDLE || phase == Phase.INFERENCE) && !installed() && CallerCheck.layerCodeReads()) {
             heal();
         }
         if (engine == null || Thread.currentThread() != owner || !computing(phase)) {
+            // On another thread, or with workspaces in inference only, it may be a pass all the same, and be followed by a backward one.
+            if (gradientInSlot[layer.index()] && CallerCheck.layerCodeReads()) {
+                gradientToHost(layer.index());
+            }
             return layer.tracked(parameter);
         }
         return lease(layer, engine, phase).array(parameter);
@@ -452,6 +509,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                     + Thread.currentThread().getName() + " while thread " + owner.getName() + " trains: its slot serves one thread only. "
                     + "Evaluate on the training thread, or fix the layer with place(\"" + layer.name() + "\", DIRECT).");
         }
+        if (engine.phase() == Phase.IDLE || engine.phase() == Phase.INFERENCE) {
+            heal();
+        } else if (engine.isPastBackward(layer.index())) {
+            backwardEnded(adapter.network());
+        }
         lease(layer, engine, engine.phase());
         int[] slots = engine.program().slotsOf(layer.index());
         if (slots.length > 0) {
@@ -469,11 +531,20 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         return shadow.read(layer);
     }
 
-    /** Outside a training iteration nobody says whether a read belongs to a backward pass: a gradient must not land in a shared slot. */
+    /**
+     * Outside a training iteration nobody says whether a read belongs to a backward pass: a gradient must not land in a shared slot. Another
+     * thread may ask, so that an iteration must not open in between.
+     */
     private void gradientToHost(int unit) {
-        if (gradientInSlot[unit]) {
-            bindings.get(unit).bindGradients(hostGradientOfUnit[unit]);
-            gradientInSlot[unit] = false;
+        if (!gradientInSlot[unit]) {
+            return;
+        }
+        synchronized (gradientInSlot) {
+            Phase phase = shadow.engine().phase();
+            if (gradientInSlot[unit] && (phase == Phase.IDLE || phase == Phase.INFERENCE)) {
+                bindings.get(unit).bindGradients(hostGradientOfUnit[unit]);
+                gradientInSlot[unit] = false;
+            }
         }
     }
 
@@ -603,24 +674,43 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     private void checkOpen() {
         if (closed) {
-            throw new MemFerryException("this array showed the parameters of a network in host memory of a ferry that is closed. Get it "
-                    + "anew from the network, with params() or getParam(key).");
+            throw new MemFerryException("this array showed parameters, gradients or updater state of a network in host memory of a ferry "
+                    + "that is closed. Get it anew from the network, for example with params() or getParam(key).");
         }
     }
 
     /**
      * Puts updater, accumulator and listener back where DL4J dropped them ({@code net.clear()}, {@code setUpdater},
      * {@code setLearningRate}), with what DL4J put in their place: a new updater's state is adopted, no updater means a new state, as
-     * it does in DL4J.
+     * it does in DL4J. Done when a pass begins and not before: in between DL4J may be half way through exchanging its updater.
+     *
+     * @throws RefusedException if the user has set a gradients accumulator
      */
     private void heal() {
-        if (installing || closed) {
+        GradientsAccumulator foreign = foreignAccumulator();
+        if (foreign != null && !closed) {
+            throw new RefusedException("the attached network was given a gradients accumulator (" + foreign.getClass().getName()
+                    + "): gradient accumulation and gradient sharing between workers are not served. Call setGradientsAccumulator(null), or "
+                    + "close the ferry first and train with plain DL4J.");
+        }
+        reinstall();
+    }
+
+    private GradientsAccumulator foreignAccumulator() {
+        GradientsAccumulator present = adapter.solver() == null ? null : adapter.solver().getOptimizer().getGradientsAccumulator();
+        return present instanceof FerryAccumulator ? null : present;
+    }
+
+    private boolean installed() {
+        return installing || closed || updater != null && adapter.updater() == updater
+                && adapter.solver().getOptimizer().getGradientsAccumulator() == accumulator;
+    }
+
+    private void reinstall() {
+        if (installed()) {
             return;
         }
         BaseMultiLayerUpdater<?> present = adapter.updater();
-        if (present != null && present == updater && adapter.solver().getOptimizer().getGradientsAccumulator() == accumulator) {
-            return;
-        }
         if (present == null) {
             LOG.warn("the network's updater was dropped (clear() or setUpdater(null)): as in DL4J its state starts anew at iteration {}",
                     adapter.iteration());
@@ -637,11 +727,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (newState != null && stateArray != null) {
             stateArray.assign(newState.reshape(stateArray.shape()));
         }
+        // The array that was adopted from may be a user's: it is not closed.
         installUpdater(newState == null && present != updater);
-        ensureListener();
-        if (newState != null) {
-            closeOrdinary(newState);
-        }
     }
 
     /**
@@ -733,7 +820,21 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (closed) {
             return;
         }
-        heal();
+        // The network's new arrays must outlive whatever workspace the caller has open.
+        try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
+            giveBackAll();
+        }
+        closed = true;
+        LIVE.removeIf(r -> r.get() == null || r.get() == this);
+        freeMemory();
+        if (request.ownsDevice()) {
+            device.close();
+        }
+    }
+
+    private void giveBackAll() {
+        GradientsAccumulator foreign = foreignAccumulator();
+        reinstall();
         if (shadow.engine() != null) {
             shadow.engine().close();
         }
@@ -748,18 +849,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         adapter.setFlattenedParams(params);
         adapter.setFlattenedGradients(null);
         adapter.initGradientsView();
+        adapter.flattenedGradients().assign(gradientArray.reshape(adapter.flattenedGradients().shape()));
         adapter.forgetGradient();
         adapter.setUpdater(adapter.stockUpdater(stateCopy));
-        adapter.setAccumulator(null);
+        adapter.setAccumulator(foreign);
         List<TrainingListener> rest = new ArrayList<>(adapter.listeners());
         if (rest.removeIf(l -> l instanceof PhaseListener && l == listener)) {
             adapter.setListeners(rest);
-        }
-        closed = true;
-        LIVE.removeIf(r -> r.get() == null || r.get() == this);
-        freeMemory();
-        if (request.ownsDevice()) {
-            device.close();
         }
     }
 

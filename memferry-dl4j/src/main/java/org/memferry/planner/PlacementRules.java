@@ -6,13 +6,16 @@ import org.memferry.plan.LayerDescription;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Placement;
 
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.regex.Pattern;
 
 /** Placements that a user fixed by layer name; the last rule that matches a layer wins. Immutable. */
-public final class PlacementRules {
+public final class PlacementRules implements Serializable {
+
+    private static final long serialVersionUID = 1L;
 
     private static final PlacementRules NONE = new PlacementRules(List.of());
 
@@ -104,7 +107,9 @@ public final class PlacementRules {
         return null;
     }
 
-    private static final class Rule {
+    private static final class Rule implements Serializable {
+
+        private static final long serialVersionUID = 1L;
 
         final String text;
         final Pattern pattern;

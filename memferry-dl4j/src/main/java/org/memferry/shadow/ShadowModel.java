@@ -36,10 +36,10 @@ public final class ShadowModel {
      * @param name   its name
      * @param offset index of its first element in the flat vector
      * @param slices its parameters
+     * @param onUse  told before every use of an array of {@link #forUser}; says {@link #written(int)} itself
      */
-    public ShadowLayer add(String name, long offset, List<ParameterSlice> slices) {
-        int index = layers.size();
-        ShadowLayer layer = new ShadowLayer(index, name, offset, type, slices, master, () -> written(index));
+    public ShadowLayer add(String name, long offset, List<ParameterSlice> slices, Runnable onUse) {
+        ShadowLayer layer = new ShadowLayer(layers.size(), name, offset, type, slices, master, onUse);
         layers.add(layer);
         return layer;
     }

@@ -1,0 +1,84 @@
+package org.memferry.examples;
+
+import org.memferry.base.RefusedException;
+import org.memferry.examples.finetune.FineTuneCommand;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.IVersionProvider;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+import java.io.FileNotFoundException;
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.file.NoSuchFileException;
+
+/**
+ * The command line. Results go to stdout, logs and errors to stderr. Exit codes: 0 done; 1 the work failed, or a claim that it checks
+ * does not hold; 2 the command line or a file that it names is wrong, said in one line.
+ */
+@Command(name = "memferry", mixinStandardHelpOptions = true, versionProvider = Main.Version.class, subcommands = FineTuneCommand.class,
+        synopsisSubcommandLabel = "COMMAND",
+        description = "Trains DeepLearning4J networks that are larger than the memory of their device.",
+        footer = {"", "memferry COMMAND --help says more about a command."})
+public final class Main implements Runnable {
+
+    @Spec
+    private CommandSpec spec;
+
+    private Main() {
+    }
+
+    /** Runs a command and ends the program with its exit code. */
+    public static void main(String[] args) {
+        System.exit(run(new PrintWriter(System.out, true), new PrintWriter(System.err, true), args));
+    }
+
+    /**
+     * Runs a command.
+     *
+     * @return the exit code
+     */
+    static int run(PrintWriter out, PrintWriter err, String... args) {
+        CommandLine commands = new CommandLine(new Main());
+        commands.setOut(out);
+        commands.setErr(err);
+        commands.setCaseInsensitiveEnumValuesAllowed(true);
+        commands.setParameterExceptionHandler((e, arguments) -> refuse(e.getCommandLine(), e.getMessage()));
+        commands.setExecutionExceptionHandler((e, command, parsed) -> fail(command, e));
+        return commands.execute(args);
+    }
+
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "no command given (expected: "
+                + String.join(" or ", spec.subcommands().keySet()) + ")");
+    }
+
+    private static int fail(CommandLine command, Exception e) throws Exception {
+        Throwable cause = e instanceof UncheckedIOException ? e.getCause() : e;
+        if (cause instanceof NoSuchFileException || cause instanceof FileNotFoundException) {
+            return refuse(command, cause.getMessage() + ": there is no such file");
+        }
+        if (cause instanceof RefusedException) {
+            return refuse(command, cause.getMessage());
+        }
+        throw e;
+    }
+
+    private static int refuse(CommandLine command, String message) {
+        command.getErr().println(command.getCommandSpec().qualifiedName() + ": " + message.replaceAll("\\R", " ") + " (--help says more)");
+        return CommandLine.ExitCode.USAGE;
+    }
+
+    /** The version from the jar's manifest. */
+    static final class Version implements IVersionProvider {
+
+        @Override
+        public String[] getVersion() {
+            String version = Main.class.getPackage().getImplementationVersion();
+            return new String[] {"memferry " + (version == null ? "(not from a jar)" : version)};
+        }
+    }
+}
