@@ -70,7 +70,8 @@ public interface Device extends AutoCloseable {
 
     /**
      * Tells the device that the compute stream enters a layer in one pass. A device that cannot see the computation's reads (emulated,
-     * virtual) models from this what reading in place costs.
+     * virtual) models from this what reading in place costs. A visit still open ends: nobody says when an inference pass does, and several
+     * attachments may share a device.
      *
      * @param layer       index of the layer
      * @param backward    the pass
@@ -78,7 +79,7 @@ public interface Device extends AutoCloseable {
      */
     void visitStarted(int layer, boolean backward, long directBytes);
 
-    /** Tells the device that the compute stream left the layer entered last. */
+    /** Tells the device that the compute stream left the layer entered last; does nothing if no visit is open. */
     void visitEnded();
 
     /**
