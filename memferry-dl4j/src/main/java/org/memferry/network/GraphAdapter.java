@@ -79,7 +79,8 @@ final class GraphAdapter extends NetworkAdapter {
             org.deeplearning4j.nn.conf.graph.GraphVertex conf = net.getConfiguration().getVertices().get(vertex.getVertexName());
             if (conf != null) {
                 // The vertex object is thrown away: what counts is that DL4J fills the view itself, draw for draw.
-                conf.instantiate(net, vertex.getVertexName(), vertex.getVertexIndex(), views[vertex.getVertexIndex()], true, dataType());
+                INDArray view = views[vertex.getVertexIndex()];
+                withScratch(() -> conf.instantiate(net, vertex.getVertexName(), vertex.getVertexIndex(), view, true, dataType()));
             }
         }
     }

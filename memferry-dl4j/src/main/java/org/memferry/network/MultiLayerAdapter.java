@@ -78,7 +78,8 @@ final class MultiLayerAdapter extends NetworkAdapter {
             long length = conf.getLayer().initializer().numParams(conf);
             INDArray view = length == 0 ? null : view(flat, offset, length);
             // The layer object is thrown away: what counts is that DL4J fills the view itself, draw for draw.
-            conf.getLayer().instantiate(conf, new ArrayList<>(), i, view, true, dataType());
+            int index = i;
+            withScratch(() -> conf.getLayer().instantiate(conf, new ArrayList<>(), index, view, true, dataType()));
             offset += length;
         }
     }

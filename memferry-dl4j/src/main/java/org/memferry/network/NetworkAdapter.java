@@ -17,13 +17,23 @@ import org.deeplearning4j.optimize.api.TrainingListener;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
 import org.memferry.base.RefusedException;
 import org.nd4j.linalg.api.buffer.DataType;
+import org.nd4j.linalg.api.memory.MemoryWorkspace;
+import org.nd4j.linalg.api.memory.conf.WorkspaceConfiguration;
+import org.nd4j.linalg.api.memory.enums.AllocationPolicy;
+import org.nd4j.linalg.api.memory.enums.LearningPolicy;
+import org.nd4j.linalg.api.memory.enums.SpillPolicy;
 import org.nd4j.linalg.api.ndarray.INDArray;
+import org.nd4j.linalg.factory.Nd4j;
 
 import java.util.Collection;
 import java.util.List;
 
 /** What MemFerry needs of a network, the same for both kinds. */
 abstract class NetworkAdapter {
+
+    /** Starts empty, so that every array gets memory of its own, which ends with the workspace. */
+    private static final WorkspaceConfiguration SCRATCH = WorkspaceConfiguration.builder().initialSize(0)
+            .policyAllocation(AllocationPolicy.STRICT).policyLearning(LearningPolicy.NONE).policySpill(SpillPolicy.EXTERNAL).build();
 
     /** The adapter for a network; refuses what is not one of DL4J's two kinds. */
     static NetworkAdapter of(Model network) {
@@ -60,6 +70,19 @@ abstract class NetworkAdapter {
      * same number of random draws.
      */
     abstract void initialiseWeights();
+
+    /**
+     * Does work whose temporary arrays shall not wait for a garbage collection: DL4J draws a layer's weights in an ordinary array of their
+     * size before it copies them to where they belong.
+     */
+    static void withScratch(Runnable work) {
+        MemoryWorkspace scratch = Nd4j.getWorkspaceManager().getWorkspaceForCurrentThread(SCRATCH, "MEMFERRY_SCRATCH");
+        try (MemoryWorkspace scope = scratch.notifyScopeEntered()) {
+            work.run();
+        } finally {
+            Nd4j.getWorkspaceManager().destroyWorkspace(scratch);
+        }
+    }
 
     /** The units with parameters, in the order of the flat vector. */
     abstract List<NetworkUnit> units();
