@@ -102,7 +102,7 @@ public final class MemFerryConfig implements Serializable {
         /** An open device, which stays open when the ferry is closed. */
         public Builder device(Device open) {
             if (open == null) {
-                throw new RefusedException("device: null (expected: an open device or its specification)");
+                throw new RefusedException("device: null (expected: an open device, or its specification such as emulated:512MB)");
             }
             this.openDevice = open;
             return this;

@@ -68,11 +68,12 @@ public final class Sizes {
     public static String format(long bytes) {
         double value = bytes;
         int unit = 0;
-        while (Math.abs(value) >= 1024 && unit < UNITS.length - 1) {
+        // The limits are where rounding would add a digit: 1023.7 KB is written 1.00 MB, 9.997 KB is written 10.0 KB.
+        while (Math.abs(value) >= (unit == 0 ? 1024 : 1023.5) && unit < UNITS.length - 1) {
             value /= 1024;
             unit++;
         }
-        String pattern = unit == 0 ? "%.0f %s" : Math.abs(value) < 10 ? "%.2f %s" : Math.abs(value) < 100 ? "%.1f %s" : "%.0f %s";
+        String pattern = unit == 0 ? "%.0f %s" : Math.abs(value) < 9.995 ? "%.2f %s" : Math.abs(value) < 99.95 ? "%.1f %s" : "%.0f %s";
         return String.format(Locale.ROOT, pattern, value, UNITS[unit]);
     }
 

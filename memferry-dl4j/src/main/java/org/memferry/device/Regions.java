@@ -106,7 +106,7 @@ public final class Regions {
     private Region open(Kind kind, long bytes, String purpose, Source source) {
         requireOpen();
         if (bytes < 0) {
-            throw new RefusedException(device + ": " + purpose + ": " + bytes + " bytes (expected: at least 0)");
+            throw new RefusedException(device + ": " + purpose + ": " + bytes + " bytes (expected: an exact size of at least 0)");
         }
         return new OwnedRegion(new Holding(this, kind, source.take(bytes, purpose), bytes, purpose));
     }

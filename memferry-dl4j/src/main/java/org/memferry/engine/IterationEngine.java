@@ -46,6 +46,8 @@ public final class IterationEngine implements AutoCloseable {
     private final long[] slotVersion;
     private final int[] slotLeases;
     private final boolean[] slotRestaged;
+    /** Read outside of a visit since it was filled: nothing has been recorded behind these reads yet. */
+    private final boolean[] slotReadOutside;
     private final Ticket[] slotReady;
     private final Ticket[] slotLeft;
     private final Ticket[][] afterLeft;
@@ -62,6 +64,7 @@ public final class IterationEngine implements AutoCloseable {
     private int nextCopy;
     private boolean gradientsPending;
     private final boolean[] gradientTaken;
+    private volatile AccessTrace trace = AccessTrace.OFF;
 
     /**
      * @param program   what to do
@@ -84,6 +87,7 @@ public final class IterationEngine implements AutoCloseable {
         this.slotVersion = new long[slots];
         this.slotLeases = new int[slots];
         this.slotRestaged = new boolean[slots];
+        this.slotReadOutside = new boolean[slots];
         this.slotReady = new Ticket[slots];
         this.slotLeft = new Ticket[slots];
         this.afterLeft = new Ticket[slots][];
@@ -114,19 +118,37 @@ public final class IterationEngine implements AutoCloseable {
         return program;
     }
 
+    /**
+     * Records the access events from the next opened pass on.
+     *
+     * @param recorder an empty trace of as many layers as the plan has; {@link AccessTrace#OFF} to stop
+     */
+    public void record(AccessTrace recorder) {
+        trace = recorder;
+    }
+
     /** A training iteration begins: copies for its first layers start. */
     public void openTraining() {
         begin(Phase.FORWARD, program.training());
+        trace.training();
     }
 
     /** An inference pass begins. */
     public void openInference() {
         begin(Phase.INFERENCE, program.inference());
         metrics.inferencePasses++;
+        trace.inference();
     }
 
     /** Whatever was running is over, completed or not; nothing of ours is running any more. */
     public void abort() {
+        if (phase != Phase.IDLE) {
+            trace.aborted();
+        }
+        giveUp();
+    }
+
+    private void giveUp() {
         if (phase == Phase.IDLE) {
             return;
         }
@@ -136,12 +158,13 @@ public final class IterationEngine implements AutoCloseable {
         leave(false);
         releaseRestaged();
         current = -1;
-        gradientsPending = false;
+        // A gradient on its way must not run over what somebody writes to the host gradients next.
+        awaitCopiesToHost();
         phase = Phase.IDLE;
     }
 
     private void begin(Phase next, Pass what) {
-        abort();
+        giveUp();
         phase = next;
         pass = what;
         current = -1;
@@ -155,10 +178,20 @@ public final class IterationEngine implements AutoCloseable {
      *
      * @param layer index of the layer
      * @return the slot to read from, ready for the compute stream, or {@link Program#MASTER}
+     * @throws IllegalStateException if no pass was opened
      */
     public int read(int layer) {
+        trace.read(layer);
+        return serve(layer);
+    }
+
+    private int serve(int layer) {
         if (current >= 0 && inside && pass.visits[current].layer == layer) {
             return refreshed(pass.visits[current]);
+        }
+        if (phase == Phase.IDLE) {
+            throw new IllegalStateException("layer " + name(layer) + " is read outside of a pass (expected: openTraining or openInference"
+                    + " before the first read)");
         }
         int next = phase == Phase.UPDATE ? -1 : pass.next(layer, current + 1, lastReadable());
         if (next < 0) {
@@ -178,7 +211,7 @@ public final class IterationEngine implements AutoCloseable {
         if (earlier) {
             // A forward pass begins anew without having said that the last one ended.
             begin(phase, pass);
-            return read(layer);
+            return serve(layer);
         }
         if (phase != Phase.UPDATE) {
             metrics.unplannedReads++;
@@ -186,6 +219,7 @@ public final class IterationEngine implements AutoCloseable {
         int resident = program.residentSlot(layer);
         if (resident != Program.MASTER && holds(resident, layer)) {
             device.computeWaits(slotReady[resident]);
+            slotReadOutside[resident] = true;
             return resident;
         }
         return Program.MASTER;
@@ -270,6 +304,12 @@ public final class IterationEngine implements AutoCloseable {
             throw new IllegalStateException("slot " + slot + " is still leased (" + slotLeases[slot] + ") by layer "
                     + name(slotLayer[slot]) + " and cannot take layer " + name(layer));
         }
+        if (slotReadOutside[slot]) {
+            // The loss or a listener read the slot after its visit had been left: the copy must not overtake them.
+            slotReadOutside[slot] = false;
+            device.recordCompute(slotLeft[slot]);
+        }
+        slotRestaged[slot] = false;
         LayerDescription d = program.plan().network().layers().get(layer);
         slotLayer[slot] = layer;
         slotVersion[slot] = version(layer);
@@ -305,11 +345,13 @@ public final class IterationEngine implements AutoCloseable {
      * where DL4J computes a score after the backward pass.
      */
     public void restage(int layer, int slot) {
+        trace.restaged(layer, slot);
         if (!holds(slot, layer)) {
             copyParameters(layer, slot);
             slotRestaged[slot] = !program.isResident(slot);
         }
         device.computeWaits(slotReady[slot]);
+        slotReadOutside[slot] = true;
     }
 
     /** What was restaged has been read by now. */
@@ -327,6 +369,7 @@ public final class IterationEngine implements AutoCloseable {
     /** The forward pass of training is over. */
     public void forwardEnded() {
         if (phase == Phase.FORWARD) {
+            trace.forwardEnded();
             leave(false);
             current = Math.max(current, pass.firstBackward - 1);
             phase = Phase.BACKWARD;
@@ -337,6 +380,7 @@ public final class IterationEngine implements AutoCloseable {
     /** The backward pass of training is over: the last layer is left. */
     public void backwardEnded() {
         if (phase == Phase.FORWARD || phase == Phase.BACKWARD) {
+            trace.backwardEnded();
             leave(true);
             phase = Phase.UPDATE;
         }
@@ -351,6 +395,13 @@ public final class IterationEngine implements AutoCloseable {
     public void awaitGradients() {
         backwardEnded();
         if (gradientsPending) {
+            trace.gradientsAwaited();
+        }
+        awaitCopiesToHost();
+    }
+
+    private void awaitCopiesToHost() {
+        if (gradientsPending) {
             for (int slot = 0; slot < gradientGone.length; slot++) {
                 device.hostWaits(gradientGone[slot]);
             }
@@ -362,6 +413,7 @@ public final class IterationEngine implements AutoCloseable {
     public void closeTraining() {
         awaitGradients();
         releaseRestaged();
+        trace.closed();
         metrics.iterations++;
         phase = Phase.IDLE;
         pass = program.training();
@@ -377,11 +429,13 @@ public final class IterationEngine implements AutoCloseable {
     /** The parameters of a layer were written on the host: copies of it are stale. */
     public void masterWritten(int layer) {
         layerVersion.incrementAndGet(layer);
+        trace.written(layer);
     }
 
     /** Somebody may have written any parameter on the host: all copies are stale. Called from any thread. */
     public void masterWritten() {
         networkVersion.incrementAndGet();
+        trace.written();
     }
 
     /** Version of a layer's parameters in the master. */

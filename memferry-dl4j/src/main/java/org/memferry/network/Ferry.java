@@ -302,6 +302,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
         bindHostGradients();
         adapter.setFlattenedGradients(gradientArray);
+        bindings.forEach(UnitBinding::rebindOptimizers);
         boolean fresh = oldState == null || stateArray == null || oldState.length() != stateArray.length();
         if (!fresh) {
             stateArray.assign(oldState.reshape(stateArray.shape()));
@@ -739,7 +740,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
      */
     public void setLearningRate(double learningRate) {
         if (!(learningRate >= 0) || Double.isInfinite(learningRate)) {
-            throw new RefusedException("learning rate " + learningRate + " (expected: a finite number of at least 0)");
+            throw new RefusedException("learning rate " + learningRate + " (expected: a finite number of at least 0, for all"
+                    + " layers)");
         }
         heal();
         List<UpdaterBlock> before = updater.getUpdaterBlocks();
@@ -753,9 +755,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         BaseMultiLayerUpdater<?> old = updater;
         installUpdater(false);
         if (stateArray != null && !UpdaterState.sameLayout(old, updater)) {
-            INDArray copy = stateArray.dup();
-            UpdaterState.relayout(before, copy, updater);
-            closeOrdinary(copy);
+            try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
+                INDArray copy = stateArray.dup();
+                UpdaterState.relayout(before, copy, updater);
+                closeOrdinary(copy);
+            }
         }
     }
 
@@ -850,6 +854,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         adapter.setFlattenedGradients(null);
         adapter.initGradientsView();
         adapter.flattenedGradients().assign(gradientArray.reshape(adapter.flattenedGradients().shape()));
+        bindings.forEach(UnitBinding::rebindOptimizers);
         adapter.forgetGradient();
         adapter.setUpdater(adapter.stockUpdater(stateCopy));
         adapter.setAccumulator(foreign);

@@ -47,35 +47,25 @@ final class Traits {
                 constrained |= inner.conf().getLayer().getConstraints() != null && !inner.conf().getLayer().getConstraints().isEmpty();
             }
         }
-        long trained = trainedPrefix(unit, binding);
         return LayerDescription.builder(unit.name, unit.type())
                 .parameters(unit.offset, unit.length)
                 .elementBytes(elementBytes)
                 .gradientWritten(!frozen)
-                .gradientCount(frozen ? 0 : Math.max(trained, 0))
-                .gradientInPlace(inPlace || trained < 0)
+                .gradientCount(frozen ? 0 : unit.length)
+                .gradientInPlace(inPlace || pretrainedOnly(unit, binding))
                 .fixedSlot(Layers.sameDiff(unit))
                 .writtenAfterUpdate(constrained)
                 .build();
     }
 
     /**
-     * Number of elements before the first parameter that only unsupervised pre-training trains; -1 if such parameters are not all at the
-     * end, so that only a gradient written in place leaves them alone.
+     * True if some parameters are trained by unsupervised pre-training only. DL4J zeroes their gradient in every backward pass (AutoEncoder)
+     * or in the first (VAE) and subtracts what stands there each time, so that only a gradient written in place is right.
      */
-    private static long trainedPrefix(NetworkUnit unit, UnitBinding binding) {
+    private static boolean pretrainedOnly(NetworkUnit unit, UnitBinding binding) {
         if (unit.layer instanceof FrozenLayer || unit.trainable.getConfig() == null || binding.tables().size() != 1) {
-            return unit.length;
+            return false;
         }
-        long firstPretrain = unit.length;
-        long lastTrained = -1;
-        for (ParameterSlice slice : binding.slices()) {
-            if (unit.trainable.getConfig().isPretrainParam(slice.key())) {
-                firstPretrain = Math.min(firstPretrain, slice.offset());
-            } else {
-                lastTrained = Math.max(lastTrained, slice.offset());
-            }
-        }
-        return lastTrained > firstPretrain ? -1 : firstPretrain;
+        return binding.slices().stream().map(ParameterSlice::key).anyMatch(unit.trainable.getConfig()::isPretrainParam);
     }
 }

@@ -2,6 +2,7 @@ package org.memferry.network;
 
 import org.deeplearning4j.nn.api.Layer;
 import org.deeplearning4j.nn.api.ParamInitializer;
+import org.deeplearning4j.nn.api.Updater;
 import org.deeplearning4j.nn.conf.layers.samediff.SDVertexParams;
 import org.deeplearning4j.nn.conf.layers.samediff.SameDiffVertex;
 import org.deeplearning4j.nn.gradient.DefaultGradient;
@@ -18,6 +19,8 @@ import org.deeplearning4j.nn.layers.samediff.SameDiffOutputLayer;
 import org.deeplearning4j.nn.layers.wrapper.BaseWrapperLayer;
 import org.deeplearning4j.nn.params.BatchNormalizationParamInitializer;
 import org.deeplearning4j.nn.params.SameDiffParamInitializer;
+import org.deeplearning4j.nn.updater.LayerUpdater;
+import org.deeplearning4j.optimize.api.ConvexOptimizer;
 import org.memferry.shadow.ParameterSlice;
 import org.nd4j.linalg.api.ndarray.INDArray;
 
@@ -216,6 +219,23 @@ final class UnitBinding {
         } else {
             GraphVertex vertex = unit.vertex;
             vertex.setBackpropGradientsViewArray(gradients);
+        }
+    }
+
+    /**
+     * A layer that was pre-trained has an optimizer of its own, whose updater keeps the arrays of the time when it was made: gives it one
+     * over the present arrays, with the same state. To be called when parameters and gradients are bound.
+     */
+    void rebindOptimizers() {
+        if (unit.layer == null) {
+            return;
+        }
+        for (Layer layer : Layers.innermost(unit.layer)) {
+            ConvexOptimizer optimizer = layer.isPretrainLayer() ? layer.getOptimizer() : null;
+            Updater updater = optimizer == null ? null : optimizer.getUpdater(false);
+            if (updater != null) {
+                optimizer.setUpdater(new LayerUpdater(layer, updater.getStateViewArray()));
+            }
         }
     }
 }

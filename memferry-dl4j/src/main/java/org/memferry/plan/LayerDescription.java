@@ -71,8 +71,7 @@ public final class LayerDescription {
     }
 
     /**
-     * How many elements at the start of the layer's gradient have to reach the host: all of them, or fewer where the backward pass leaves
-     * the tail alone (decoder of a VariationalAutoencoder).
+     * How many elements at the start of the layer's gradient have to reach the host: all of them, or none where the layer is frozen.
      */
     public long gradientCount() {
         return gradientCount;

@@ -11,14 +11,18 @@ import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
 
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import java.util.TreeSet;
 
 /**
  * The plan made from sizes alone, without times: RESIDENT what fits beside the activations and the slots, PREFETCH the rest through
- * two slots, DIRECT what is larger than a slot. The slot is as large as the budget allows. Small layers become resident first (a copy
- * of theirs is all latency), then layers in the order of execution (the first ones have nothing to hide a copy behind). The same input
- * gives the same plan.
+ * slots, DIRECT what is larger than a slot. The sizes of parameter and gradient slots are chosen by trying every pair of layer sizes:
+ * best is the plan with the fewest bytes read or written in place, since the computation stands still for these, and among equals the
+ * one with the fewest bytes copied. For given slots small layers become resident first (a copy of theirs is all latency), then those
+ * that are larger than a slot, largest first, then layers in the order of execution (the first ones have nothing to hide a copy
+ * behind). The same input gives the same plan.
  */
 public final class DefaultPlanner {
 
@@ -26,26 +30,37 @@ public final class DefaultPlanner {
     static final long SMALL_BYTES = 256 << 10;
 
     private static final int GRADIENT_SLOTS = 2;
+    /** Most sizes tried for a slot, so that planning stays quick where hundreds of layers all differ. */
+    private static final int MAX_SIZES = 64;
 
     private final NetworkDescription network;
     private final Budget budget;
-    private final PlacementRules rules;
     private final int parameterSlots;
-    private final Placement[] forward;
-    private final Placement[] backward;
-    private final GradientHome[] home;
-    private final String[] reason;
+    private final int[] executionOrder;
+    private final int[] largestFirst;
+    /** Per layer what the user fixed; null where nothing. */
+    private final Placement[] fixedForward;
+    private final Placement[] fixedBackward;
+    private final GradientHome[] fixedHome;
 
     private DefaultPlanner(NetworkDescription network, Budget budget, PlacementRules rules, int parameterSlots) {
         this.network = network;
         this.budget = budget;
-        this.rules = rules;
         this.parameterSlots = parameterSlots;
+        this.executionOrder = executionOrder();
+        // Layers of one size stay in the order of execution.
+        this.largestFirst = Arrays.stream(executionOrder).boxed()
+                .sorted(Comparator.comparingLong((Integer i) -> -network.layers().get(i).parameterBytes()))
+                .mapToInt(Integer::intValue).toArray();
         int layers = network.layers().size();
-        this.forward = new Placement[layers];
-        this.backward = new Placement[layers];
-        this.home = new GradientHome[layers];
-        this.reason = new String[layers];
+        this.fixedForward = new Placement[layers];
+        this.fixedBackward = new Placement[layers];
+        this.fixedHome = new GradientHome[layers];
+        for (int i = 0; i < layers; i++) {
+            fixedForward[i] = rules.forward(network.layers().get(i));
+            fixedBackward[i] = rules.backward(network.layers().get(i));
+            fixedHome[i] = rules.gradientHome(network.layers().get(i));
+        }
     }
 
     /**
@@ -72,72 +87,51 @@ public final class DefaultPlanner {
     }
 
     private Plan plan() {
-        Plan plan = null;
-        for (long slotBytes : slotSizes()) {
-            decide(slotBytes);
-            plan = assemble();
-            if (plan.slabBytes() <= budget.slabLimit()) {
-                return withResidents(plan);
+        Draft best = null;
+        Draft smallest = null;
+        List<Long> sizes = slotSizes();
+        for (long parameterSlot : sizes) {
+            for (long gradientSlot : sizes) {
+                Draft draft = new Draft(parameterSlot, gradientSlot);
+                if (smallest == null || draft.slabBytes() < smallest.slabBytes()) {
+                    smallest = draft;
+                }
+                if (draft.slabBytes() > budget.slabLimit()) {
+                    continue;
+                }
+                draft.addResidents();
+                if (best == null || draft.betterThan(best)) {
+                    best = draft;
+                }
             }
         }
-        throw tooSmall(plan);
+        if (best == null) {
+            throw tooSmall(smallest.plan());
+        }
+        return best.plan();
     }
 
-    /** Distinct layer sizes, largest first, and 0 for no slots at all. */
-    private Iterable<Long> slotSizes() {
+    /** Distinct layer sizes, largest first, and 0 for no slots at all; evenly spaced ones of them where there are very many. */
+    private List<Long> slotSizes() {
         TreeSet<Long> sizes = new TreeSet<>();
         sizes.add(0L);
         for (LayerDescription layer : network.layers()) {
-            sizes.add(Sizes.align(layer.parameterBytes(), Plan.SLOT_ALIGNMENT));
+            sizes.add(aligned(layer));
         }
-        return sizes.descendingSet();
+        List<Long> all = new ArrayList<>(sizes.descendingSet());
+        List<Long> tried = new ArrayList<>();
+        int count = Math.min(all.size(), MAX_SIZES);
+        for (int i = 0; i < count; i++) {
+            tried.add(all.get(count == 1 ? 0 : (int) ((long) i * (all.size() - 1) / (count - 1))));
+        }
+        return tried;
     }
 
-    /** Makes layer after layer resident as long as the plan still fits; a layer that leaves the slots may let them shrink. */
-    private Plan withResidents(Plan start) {
-        Plan plan = start;
-        for (boolean small : new boolean[] {true, false}) {
-            for (int layer : executionOrder()) {
-                boolean isSmall = network.layers().get(layer).parameterBytes() <= SMALL_BYTES;
-                if (isSmall != small || forward[layer] == Placement.RESIDENT || fixed(layer)) {
-                    continue;
-                }
-                Placement[] before = {forward[layer], backward[layer]};
-                forward[layer] = Placement.RESIDENT;
-                backward[layer] = Placement.RESIDENT;
-                Plan candidate = assemble();
-                if (candidate.slabBytes() <= budget.slabLimit()) {
-                    plan = candidate;
-                    reason[layer] = isSmall ? "small" : "fits beside activations and slots";
-                } else {
-                    forward[layer] = before[0];
-                    backward[layer] = before[1];
-                }
-            }
-        }
-        return everythingResident(plan);
+    private static long aligned(LayerDescription layer) {
+        return Sizes.align(layer.parameterBytes(), Plan.SLOT_ALIGNMENT);
     }
 
-    /** Without any PREFETCH layer no parameter slots are needed, which the step by step way does not see in time. */
-    private Plan everythingResident(Plan plan) {
-        for (int i = 0; i < forward.length; i++) {
-            if (!fixed(i)) {
-                forward[i] = Placement.RESIDENT;
-                backward[i] = Placement.RESIDENT;
-            }
-        }
-        String[] before = reason.clone();
-        for (int i = 0; i < reason.length; i++) {
-            reason[i] = fixed(i) ? reason[i] : "the whole network fits";
-        }
-        Plan all = assemble();
-        if (all.slabBytes() <= budget.slabLimit()) {
-            return all;
-        }
-        System.arraycopy(before, 0, reason, 0, before.length);
-        return plan;
-    }
-
+    /** All layers: as training reads them, then those that only inference reads, then those that nobody does. */
     private int[] executionOrder() {
         boolean[] seen = new boolean[network.layers().size()];
         List<Integer> order = new ArrayList<>();
@@ -149,21 +143,41 @@ public final class DefaultPlanner {
                 }
             }
         }
+        for (int layer = 0; layer < seen.length; layer++) {
+            if (!seen[layer]) {
+                order.add(layer);
+            }
+        }
         return order.stream().mapToInt(Integer::intValue).toArray();
     }
 
-    private boolean fixed(int layer) {
-        return rules.forward(network.layers().get(layer)) != null;
-    }
+    /** One way to decide all layers, for a size of parameter slots and one of gradient slots. */
+    private final class Draft {
 
-    /** Decides all layers for one slot size, without residents of our own choice. */
-    private void decide(long slotBytes) {
-        for (int i = 0; i < forward.length; i++) {
-            LayerDescription layer = network.layers().get(i);
-            boolean fits = layer.parameterBytes() <= slotBytes;
-            if (fixed(i)) {
-                forward[i] = rules.forward(layer);
-                backward[i] = rules.backward(layer);
+        private final Placement[] forward = new Placement[network.layers().size()];
+        private final Placement[] backward = new Placement[network.layers().size()];
+        private final GradientHome[] home = new GradientHome[network.layers().size()];
+        private final String[] reason = new String[network.layers().size()];
+        private long parameterSlot;
+        private long gradientSlot;
+        private long residentBytes;
+
+        Draft(long parameterSlotLimit, long gradientSlotLimit) {
+            for (int i = 0; i < forward.length; i++) {
+                LayerDescription layer = network.layers().get(i);
+                place(i, layer, layer.parameterBytes() <= parameterSlotLimit);
+                home[i] = gradientHome(i, layer, layer.parameterBytes() <= gradientSlotLimit);
+                if (home[i] == GradientHome.SLOT) {
+                    gradientSlot = Math.max(gradientSlot, aligned(layer));
+                }
+            }
+            parameterSlot = largestPrefetch();
+        }
+
+        private void place(int i, LayerDescription layer, boolean fits) {
+            if (fixedForward[i] != null) {
+                forward[i] = fixedForward[i];
+                backward[i] = fixedBackward[i];
                 reason[i] = "fixed by you";
             } else {
                 forward[i] = fits ? Placement.PREFETCH : Placement.DIRECT;
@@ -174,40 +188,128 @@ public final class DefaultPlanner {
                 backward[i] = forward[i];
                 reason[i] += "; keeps its arrays, so one placement for both passes";
             }
-            home[i] = gradientHome(layer, fits);
-        }
-    }
-
-    private GradientHome gradientHome(LayerDescription layer, boolean fits) {
-        if (!layer.gradientWritten()) {
-            return GradientHome.NONE;
-        }
-        if (layer.gradientInPlace()) {
-            return GradientHome.DIRECT;
-        }
-        GradientHome wanted = rules.gradientHome(layer);
-        if (wanted != null) {
-            return wanted;
-        }
-        return fits ? GradientHome.SLOT : GradientHome.DIRECT;
-    }
-
-    private Plan assemble() {
-        long parameterSlot = 0;
-        long gradientSlot = 0;
-        List<LayerPlan> layers = new ArrayList<>();
-        for (int i = 0; i < forward.length; i++) {
-            long bytes = network.layers().get(i).parameterBytes();
-            if (forward[i] == Placement.PREFETCH || backward[i] == Placement.PREFETCH) {
-                parameterSlot = Math.max(parameterSlot, bytes);
+            if (forward[i] == Placement.RESIDENT) {
+                residentBytes = Math.addExact(residentBytes, aligned(layer));
             }
-            if (home[i] == GradientHome.SLOT) {
-                gradientSlot = Math.max(gradientSlot, bytes);
-            }
-            layers.add(new LayerPlan(forward[i], backward[i], home[i], reason[i]));
         }
-        return new Plan(network, layers, parameterSlot > 0 ? parameterSlots : 0, parameterSlot,
-                gradientSlot > 0 ? GRADIENT_SLOTS : 0, gradientSlot, budget);
+
+        private GradientHome gradientHome(int i, LayerDescription layer, boolean fits) {
+            if (!layer.gradientWritten()) {
+                return GradientHome.NONE;
+            }
+            if (layer.gradientInPlace()) {
+                return GradientHome.DIRECT;
+            }
+            if (fixedHome[i] != null) {
+                return fixedHome[i];
+            }
+            return fits ? GradientHome.SLOT : GradientHome.DIRECT;
+        }
+
+        private long largestPrefetch() {
+            for (int i : largestFirst) {
+                if (forward[i] == Placement.PREFETCH || backward[i] == Placement.PREFETCH) {
+                    return aligned(network.layers().get(i));
+                }
+            }
+            return 0;
+        }
+
+        long slabBytes() {
+            long slots = Math.addExact(Math.multiplyExact(parameterSlot, (long) parameterSlots),
+                    Math.multiplyExact(gradientSlot, (long) GRADIENT_SLOTS));
+            return Math.addExact(residentBytes, slots);
+        }
+
+        /** Makes layer after layer resident as long as the plan still fits. */
+        void addResidents() {
+            for (int layer : executionOrder) {
+                if (network.layers().get(layer).parameterBytes() <= SMALL_BYTES) {
+                    makeResident(layer, "small");
+                }
+            }
+            for (int layer : largestFirst) {
+                if (forward[layer] == Placement.DIRECT) {
+                    makeResident(layer, "larger than a slot, fits beside the slots");
+                }
+            }
+            for (int layer : executionOrder) {
+                makeResident(layer, "fits beside activations and slots");
+            }
+        }
+
+        private void makeResident(int layer, String why) {
+            LayerDescription description = network.layers().get(layer);
+            if (forward[layer] == Placement.RESIDENT || fixedForward[layer] != null) {
+                return;
+            }
+            Placement before = forward[layer];
+            long slotBefore = parameterSlot;
+            forward[layer] = Placement.RESIDENT;
+            backward[layer] = Placement.RESIDENT;
+            residentBytes = Math.addExact(residentBytes, aligned(description));
+            if (before == Placement.PREFETCH && aligned(description) == parameterSlot) {
+                // The last one of this size lets the slots shrink, or go.
+                parameterSlot = largestPrefetch();
+            }
+            if (slabBytes() <= budget.slabLimit()) {
+                reason[layer] = why;
+            } else {
+                forward[layer] = before;
+                backward[layer] = before;
+                residentBytes -= aligned(description);
+                parameterSlot = slotBefore;
+            }
+        }
+
+        /** Bytes that the computation reads or writes over the link in an iteration, standing still for them. */
+        private long inPlaceBytes() {
+            long sum = 0;
+            for (int i = 0; i < forward.length; i++) {
+                LayerDescription layer = network.layers().get(i);
+                long touches = forward[i] == Placement.DIRECT ? layer.forwardTouches() : 0;
+                touches += backward[i] == Placement.DIRECT ? layer.backwardTouches() : 0;
+                sum = Math.addExact(sum, Math.multiplyExact(touches, layer.parameterBytes()));
+                sum = Math.addExact(sum, home[i] == GradientHome.DIRECT ? layer.gradientBytes() : 0);
+            }
+            return sum;
+        }
+
+        /** Bytes of parameters copied to the device in an iteration: twice what is prefetched, once what is resident. */
+        private long copiedBytes() {
+            long sum = residentBytes;
+            for (int i = 0; i < forward.length; i++) {
+                long passes = (forward[i] == Placement.PREFETCH ? 1 : 0) + (backward[i] == Placement.PREFETCH ? 1 : 0);
+                sum = Math.addExact(sum, Math.multiplyExact(passes, network.layers().get(i).parameterBytes()));
+            }
+            return sum;
+        }
+
+        private String why(int i, boolean all) {
+            String why = all && fixedForward[i] == null ? "the whole network fits" : reason[i];
+            if (fixedHome[i] == null || fixedHome[i] == home[i]) {
+                return why;
+            }
+            return why + "; gradient not " + fixedHome[i] + (home[i] == GradientHome.NONE ? ", it has none" : ", it must be in place");
+        }
+
+        boolean betterThan(Draft other) {
+            long difference = inPlaceBytes() - other.inPlaceBytes();
+            return difference < 0 || difference == 0 && copiedBytes() < other.copiedBytes();
+        }
+
+        Plan plan() {
+            boolean all = true;
+            for (Placement placement : forward) {
+                all &= placement == Placement.RESIDENT;
+            }
+            List<LayerPlan> layers = new ArrayList<>();
+            for (int i = 0; i < forward.length; i++) {
+                layers.add(new LayerPlan(forward[i], backward[i], home[i], why(i, all)));
+            }
+            return new Plan(network, layers, parameterSlot > 0 ? parameterSlots : 0, parameterSlot, gradientSlot > 0 ? GRADIENT_SLOTS : 0,
+                    gradientSlot, budget);
+        }
     }
 
     private OutOfMemoryException tooSmall(Plan smallest) {

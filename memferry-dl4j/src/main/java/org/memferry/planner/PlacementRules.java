@@ -42,7 +42,7 @@ public final class PlacementRules implements Serializable {
         Objects.requireNonNull(backward, "backward");
         if ((forward == Placement.RESIDENT) != (backward == Placement.RESIDENT)) {
             throw new RefusedException("place('" + layers + "', " + forward + ", " + backward
-                    + "): a RESIDENT layer is resident in both passes. Name RESIDENT twice or not at all.");
+                    + ") (expected: RESIDENT twice or not at all, since a RESIDENT layer is resident in both passes)");
         }
         return with(new Rule(layers, forward, backward, null));
     }

@@ -274,7 +274,8 @@ public final class EmulatedDevice implements Device {
          */
         public Builder randomDelays(long randomSeed, long maxMicros) {
             if (maxMicros < 1) {
-                throw new RefusedException("longest random delay: " + maxMicros + " (expected: at least 1 microsecond)");
+                throw new RefusedException("longest random delay: " + maxMicros + " (expected: at least 1 microsecond; leave it out for"
+                        + " no delay)");
             }
             seed = randomSeed;
             maxDelayMicros = maxMicros;
@@ -298,10 +299,11 @@ public final class EmulatedDevice implements Device {
          */
         public EmulatedDevice build() {
             if (bytes <= 0) {
-                throw new RefusedException("emulated device memory: " + bytes + " (expected: more than 0 bytes)");
+                throw new RefusedException("emulated device memory: " + bytes + " (expected: more than 0 bytes, such as emulated:512MB)");
             }
             if (!(dilation >= 1 && dilation < Double.POSITIVE_INFINITY)) {
-                throw new RefusedException("compute dilation: " + dilation + " (expected: a number of at least 1)");
+                throw new RefusedException("compute dilation: " + dilation + " (expected: a number of at least 1; 1 leaves visits as"
+                        + " they are)");
             }
             return new EmulatedDevice(this);
         }

@@ -51,7 +51,7 @@ public final class VirtualDevice implements Device {
      */
     public VirtualDevice(long bytes, LinkRates rates, VisitCosts costs) {
         if (bytes <= 0) {
-            throw new RefusedException("virtual device memory: " + bytes + " (expected: more than 0 bytes)");
+            throw new RefusedException("virtual device memory: " + bytes + " (expected: more than 0 bytes, what the simulated device has)");
         }
         this.name = "virtual " + Sizes.format(bytes);
         this.budget = bytes;
@@ -208,7 +208,7 @@ public final class VirtualDevice implements Device {
         visiting = false;
         long cost = costs.nanos(visitLayer, visitBackward, visitDirectBytes);
         if (cost < 0) {
-            throw new RefusedException(name + ": layer " + visitLayer + " costs " + cost + " ns (expected: at least 0)");
+            throw new RefusedException(name + ": layer " + visitLayer + " costs " + cost + " ns (expected: at least 0, from VisitCosts)");
         }
         computeNanos = Math.max(nowNanos() + cost, visitStart + rates.nanos(Direction.TO_DEVICE, visitDirectBytes));
     }
