@@ -1,0 +1,66 @@
+package org.memferry.update;
+
+import org.bytedeco.javacpp.Loader;
+
+import java.io.File;
+import java.io.IOException;
+import java.net.URL;
+
+/** Brings the native kernel from the jar into the process. */
+final class NativeLibrary {
+
+    /** Name inside the jar, beside this class. */
+    static final String RESOURCE = "linux-x86_64/libmemferry_update.so";
+
+    private static String failure;
+    private static boolean tried;
+
+    private NativeLibrary() {
+    }
+
+    /**
+     * Loads the library of the jar, once for the process.
+     *
+     * @return null if it is loaded, else the first cause in one line
+     */
+    static synchronized String load() {
+        if (!tried) {
+            tried = true;
+            failure = load(NativeLibrary.class.getResource(RESOURCE));
+        }
+        return failure;
+    }
+
+    /** True if the native methods can be called. Loads the library. */
+    static boolean isLoaded() {
+        return load() == null;
+    }
+
+    /**
+     * Loads a library.
+     *
+     * @param library where it is, or null if there is none
+     * @return null if it is loaded, else the first cause in one line
+     */
+    static String load(URL library) {
+        if (!Loader.getPlatform().startsWith("linux-x86_64")) {
+            return "there is none for " + Loader.getPlatform();
+        }
+        if (library == null) {
+            return RESOURCE + " is not in the jar (MemFerry was built without a C compiler)";
+        }
+        try {
+            // JavaCPP's cache: one copy for all processes, written under a lock, replaced when the jar's differs.
+            File file = Loader.cacheResource(library);
+            if (file == null) {
+                return "it could not be unpacked from " + library;
+            }
+            System.load(file.getAbsolutePath());
+            NativeKernel.bestLevel();
+            return null;
+        } catch (IOException | LinkageError | SecurityException | IllegalArgumentException e) {
+            String message = String.valueOf(e.getMessage());
+            return e.getClass().getSimpleName() + ": " + message.lines().findFirst().orElse("");
+        }
+    }
+}
