@@ -4,6 +4,7 @@ import org.bytedeco.javacpp.Loader;
 
 import java.io.File;
 import java.io.IOException;
+import java.net.URISyntaxException;
 import java.net.URL;
 
 /** Brings the native kernel from the jar into the process. */
@@ -50,17 +51,24 @@ final class NativeLibrary {
             return RESOURCE + " is not in the jar (MemFerry was built without a C compiler)";
         }
         try {
-            // JavaCPP's cache: one copy for all processes, written under a lock, replaced when the jar's differs.
-            File file = Loader.cacheResource(library);
-            if (file == null) {
-                return "it could not be unpacked from " + library;
-            }
-            System.load(file.getAbsolutePath());
+            System.load(file(library).getAbsolutePath());
             NativeKernel.bestLevel();
             return null;
-        } catch (IOException | LinkageError | SecurityException | IllegalArgumentException e) {
+        } catch (IOException | URISyntaxException | LinkageError | SecurityException | IllegalArgumentException e) {
             String message = String.valueOf(e.getMessage());
             return e.getClass().getSimpleName() + ": " + message.lines().findFirst().orElse("");
         }
+    }
+
+    private static File file(URL library) throws IOException, URISyntaxException {
+        if (library.getProtocol().equals("file")) {
+            return new File(library.toURI());
+        }
+        // JavaCPP's cache: one copy for all processes, written under a lock, replaced when the jar's differs.
+        File cached = Loader.cacheResource(library);
+        if (cached == null) {
+            throw new IOException("it could not be unpacked from " + library);
+        }
+        return cached;
     }
 }

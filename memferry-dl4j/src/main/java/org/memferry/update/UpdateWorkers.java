@@ -3,6 +3,7 @@ package org.memferry.update;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -81,6 +82,11 @@ public final class UpdateWorkers implements AutoCloseable {
     /** Threads that work on a job, the caller included. */
     public int threads() {
         return threads.length + 1;
+    }
+
+    /** Whether a thread is one of the pool's. */
+    boolean owns(Thread thread) {
+        return Arrays.asList(threads).contains(thread);
     }
 
     /**
