@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
 
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /**
  * Whether the loaded build of ND4J fuses multiplications with additions: its avx2 build does, its generic build does not, and the
@@ -43,7 +43,9 @@ final class StockRounding {
 
     private static final Logger LOG = LoggerFactory.getLogger(StockRounding.class);
     private static final int PROBE = 67;
-    private static final Map<String, Contraction> FOUND = new ConcurrentHashMap<>();
+    private static final int TYPES = ElementType.values().length;
+    private static final int REGULARISATION = UpdateRule.values().length;
+    private static final AtomicReferenceArray<Contraction> FOUND = new AtomicReferenceArray<>((REGULARISATION + 1) * TYPES);
 
     private StockRounding() {
     }
@@ -53,15 +55,24 @@ final class StockRounding {
         if (rule.stateComponents() == 0) {
             return Contraction.PLAIN;
         }
-        return FOUND.computeIfAbsent(rule + "/" + type, key -> find(rule.toString(), type, new RuleProbe(rule, type)));
+        Contraction found = FOUND.get(rule.ordinal() * TYPES + type.ordinal());
+        return found != null ? found : find(rule.ordinal(), rule.toString(), type, new RuleProbe(rule, type));
     }
 
     /** How the loaded ND4J rounds {@code gradient + coefficient * parameter} of l2 and weight decay. */
     static Contraction ofRegularisation(ElementType type) {
-        return FOUND.computeIfAbsent("axpy/" + type, key -> find("regularisation", type, new AxpyProbe(type)));
+        Contraction found = FOUND.get(REGULARISATION * TYPES + type.ordinal());
+        return found != null ? found : find(REGULARISATION, "regularisation", type, new AxpyProbe(type));
     }
 
-    private static Contraction find(String name, ElementType type, Probe probe) {
+    private static synchronized Contraction find(int index, String name, ElementType type, Probe probe) {
+        if (FOUND.get(index * TYPES + type.ordinal()) == null) {
+            FOUND.set(index * TYPES + type.ordinal(), run(name, type, probe));
+        }
+        return FOUND.get(index * TYPES + type.ordinal());
+    }
+
+    private static Contraction run(String name, ElementType type, Probe probe) {
         if (!Nd4j.getEnvironment().isCPU()) {
             return Contraction.FUSED;
         }

@@ -6,7 +6,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.memferry.base.OutOfMemoryException;
+import org.memferry.base.RefusedException;
+import org.memferry.device.NativeMemory;
 import org.memferry.update.StockBlock.Parameter;
+import org.nd4j.linalg.api.buffer.DataType;
 import org.nd4j.linalg.learning.config.AMSGrad;
 import org.nd4j.linalg.learning.config.AdaBelief;
 import org.nd4j.linalg.learning.config.AdaDelta;
@@ -26,6 +30,7 @@ import org.nd4j.linalg.learning.regularization.WeightDecay;
 import org.nd4j.linalg.schedule.ExponentialSchedule;
 import org.nd4j.linalg.schedule.ScheduleType;
 
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -35,6 +40,7 @@ import java.util.stream.Stream;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 /** Every kernel gives stock ND4J's bits for every rule, regularisation and type. */
 class FusedUpdateTest {
@@ -234,5 +240,94 @@ class FusedUpdateTest {
             update.run(request, 0, 1);
             assertThat(calls.get(calls.size() - 1)).endsWith(" " + (first - first % 65536) + " " + first);
         }
+    }
+
+    @Test
+    void kernelsReachElementsBeyondTwoToTheThirtyOne() {
+        long from = (1L << 31) + 3;
+        int n = 1000;
+        long bytes = (from + n) * 4;
+        // Never touched but for the last pages, so this costs address space only.
+        List<NativeMemory> memory = new ArrayList<>();
+        try {
+            for (int i = 0; i < 4; i++) {
+                memory.add(NativeMemory.zeroed(bytes, "offset test"));
+            }
+            double[] p = normal(new Random(3), n, 1);
+            double[] g = normal(new Random(4), n, 1);
+            for (UpdateKernel kernel : Kernels.all()) {
+                new JavaKernel.FloatsAt().at(memory.get(0).address() + 4 * from).put(StockBlock.floats(p), 0, n);
+                new JavaKernel.FloatsAt().at(memory.get(1).address() + 4 * from).put(StockBlock.floats(g), 0, n);
+                UpdatePass pass = new UpdatePass();
+                pass.begin(RuleStep.of(new Nesterovs(0.1, 0.0), ElementType.FLOAT, 0, 0));
+                kernel.update(pass, memory.get(0).address(), memory.get(1).address(), memory.get(2).address(), memory.get(3).address(), 0,
+                        from, from + n);
+                float[] result = new float[n];
+                new JavaKernel.FloatsAt().at(memory.get(0).address() + 4 * from).get(result, 0, n);
+                for (int i = 0; i < n; i++) {
+                    // Without momentum, Nesterov's rule is a plain step.
+                    assertThat(result[i]).as(kernel.name()).isEqualTo((float) p[i] - 0.1f * (float) g[i]);
+                }
+            }
+        } catch (OutOfMemoryException e) {
+            assumeTrue(false, e.getMessage());
+        } finally {
+            memory.forEach(NativeMemory::free);
+        }
+    }
+
+    @Test
+    void aStepAllocatesNothing() {
+        int n = 300_000;
+        com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        for (UpdateKernel kernel : Kernels.all()) {
+            try (GuardedArray p = new GuardedArray(ElementType.FLOAT, n, 0); GuardedArray g = new GuardedArray(ElementType.FLOAT, n, 0);
+                    GuardedArray s = new GuardedArray(ElementType.FLOAT, 2 * n, 0)) {
+                FusedUpdate update = new FusedUpdate(new UpdateEngine(kernel, WORKERS), ElementType.FLOAT,
+                        List.of(UpdateRange.of(n - 10).build(), UpdateRange.of(10).build()));
+                UpdateRequest request = UpdateRequest.of(RuleStep.of(new Adam(), ElementType.FLOAT, 0, 0)).minibatch(32)
+                        .at(p.address(), g.address(), s.address()).build();
+                long fewest = Long.MAX_VALUE;
+                for (int round = 0; round < 20; round++) {
+                    long before = threads.getThreadAllocatedBytes(Thread.currentThread().getId());
+                    update.run(request);
+                    fewest = Math.min(fewest, threads.getThreadAllocatedBytes(Thread.currentThread().getId()) - before);
+                }
+                assertThat(fewest).as("%s: bytes allocated by a step", kernel.name()).isZero();
+            }
+        }
+    }
+
+    @Test
+    void aUsersOwnRuleAndRegularisationAreNotTakenForDl4js() {
+        IUpdater own = new Sgd(0.1) {
+            @Override
+            public double getLearningRate(int iteration, int epoch) {
+                return 1;
+            }
+        };
+        assertThat(UpdateRule.of(own)).isEmpty();
+        assertThatThrownBy(() -> RuleStep.of(own, ElementType.FLOAT, 0, 0)).isInstanceOf(RefusedException.class)
+                .hasMessageContaining("apply it through its GradientUpdater");
+        List<Regularization> terms = List.of(new L2Regularization(0.1) {
+        });
+        assertThat(UpdateRange.knows(terms)).isFalse();
+        assertThatThrownBy(() -> UpdateRange.of(1).regularization(terms).build()).isInstanceOf(RefusedException.class)
+                .hasMessageContaining("at most 4 before and after the rule");
+        assertThatThrownBy(() -> ElementType.of(DataType.HALF)).isInstanceOf(RefusedException.class).hasMessageContaining("HALF");
+    }
+
+    @Test
+    void argumentErrorsSayWhatWasExpected() {
+        assertThatThrownBy(() -> UpdateRange.of(0).build()).hasMessage("length: 0 (expected: >= 1)");
+        assertThatThrownBy(() -> new FusedUpdate(new UpdateEngine(new JavaKernel(), WORKERS), ElementType.FLOAT, List.of()))
+                .hasMessage("ranges: none (expected: >= 1)");
+        assertThatThrownBy(() -> UpdateRequest.of(RuleStep.of(new Adam(), ElementType.FLOAT, 0, 0)).at(8, 8, 0).build())
+                .hasMessage("addresses of parameters, gradients, state: 8, 8, 0 (expected: not 0)");
+        FusedUpdate update = new FusedUpdate(new UpdateEngine(new JavaKernel(), WORKERS), ElementType.FLOAT,
+                List.of(UpdateRange.of(1).build()));
+        UpdateRequest wide = UpdateRequest.of(RuleStep.of(new Sgd(), ElementType.DOUBLE, 0, 0)).at(8, 8, 0).build();
+        assertThatThrownBy(() -> update.run(wide)).hasMessage("rule step for DOUBLE (expected: FLOAT)");
+        assertThatThrownBy(() -> update.run(wide, 0, 2)).isInstanceOf(IndexOutOfBoundsException.class);
     }
 }

@@ -20,6 +20,9 @@ final class UpdateTiming {
     }
 
     public static void main(String[] args) {
+        if (!NativeLibrary.isLoaded()) {
+            throw new IllegalStateException(NativeLibrary.load());
+        }
         long n = args.length > 0 ? Long.parseLong(args[0]) : 100_000_000;
         int rounds = args.length > 1 ? Integer.parseInt(args[1]) : 9;
         List<String> rules = args.length > 2 ? Arrays.asList(args).subList(2, args.length) : List.of("ADAM");
