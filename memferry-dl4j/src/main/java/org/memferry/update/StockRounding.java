@@ -152,7 +152,8 @@ final class StockRounding {
                 u.setState(Map.of(AdaBeliefUpdater.M_STATE, rows.slice(0), AdaBeliefUpdater.S_STATE, rows.slice(1)), false);
                 u.applyUpdater(gradients, 2, 0);
             } else {
-                updater.instantiate(state, false).applyUpdater(gradients, 2, 0);
+                // Rows: what DL4J passes up to M1.1; later releases flatten them.
+                updater.instantiate(state.reshape(1, state.length()), false).applyUpdater(gradients.reshape(1, PROBE), 2, 0);
             }
         }
     }

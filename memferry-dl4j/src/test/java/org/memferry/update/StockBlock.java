@@ -58,7 +58,7 @@ final class StockBlock {
 
     private GradientUpdater<?> instantiate(IUpdater rule, int n) {
         if (!(rule instanceof AdaBelief)) {
-            return rule.instantiate(state, true);
+            return rule.instantiate(state == null ? null : state.reshape(1, state.length()), true);
         }
         // M2.1's AdaBelief cannot make itself from a view; given its two arrays it works.
         AdaBeliefUpdater made = new AdaBeliefUpdater((AdaBelief) rule);
@@ -99,7 +99,9 @@ final class StockBlock {
             return;
         }
         regularize(ApplyStep.BEFORE_UPDATER, iteration, epoch);
-        updater.applyUpdater(gradients.reshape(gradients.length()), iteration, epoch);
+        // AdaBelief's arrays are flat, the others' are rows of what was a row.
+        boolean flat = updater instanceof AdaBeliefUpdater;
+        updater.applyUpdater(flat ? gradients : gradients.reshape(1, gradients.length()), iteration, epoch);
         regularize(ApplyStep.POST_UPDATER, iteration, epoch);
     }
 
