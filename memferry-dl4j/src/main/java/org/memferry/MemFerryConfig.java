@@ -56,8 +56,9 @@ public final class MemFerryConfig implements Serializable {
     AttachRequest request(Function<Ferry, TrainingListener> listener) {
         Device open = settings.openDevice;
         String specification = settings.deviceSpecification;
-        return new AttachRequest(open == null ? () -> Devices.open(specification) : () -> open, open == null, settings.batch, settings.inputTypes, settings.rules,
-                settings.parameterSlots, settings.headroomBytes, listener);
+        return new AttachRequest(open == null ? () -> Devices.open(specification) : () -> open, open == null, settings.batch,
+                settings.inputTypes, settings.rules,
+                settings.parameterSlots, settings.headroomBytes, settings.updateThreads, listener);
     }
 
     /** Collects a configuration. */
@@ -72,6 +73,7 @@ public final class MemFerryConfig implements Serializable {
         private PlacementRules rules = PlacementRules.none();
         private int parameterSlots = 2;
         private long headroomBytes;
+        private int updateThreads;
 
         private Builder() {
         }
@@ -85,6 +87,7 @@ public final class MemFerryConfig implements Serializable {
             b.rules = rules;
             b.parameterSlots = parameterSlots;
             b.headroomBytes = headroomBytes;
+            b.updateThreads = updateThreads;
             return b;
         }
 
@@ -158,6 +161,19 @@ public final class MemFerryConfig implements Serializable {
         /** Device memory to leave alone beside slots and activations, such as {@code 256MB}; 0 if not set. */
         public Builder headroom(String size) {
             this.headroomBytes = Sizes.parse(size, "headroom");
+            return this;
+        }
+
+        /**
+         * Threads of the optimizer step, the training thread included; if not set, property {@code org.memferry.update.threads}, or else
+         * the processors that this program may use.
+         */
+        public Builder updateThreads(int threads) {
+            if (threads < 1) {
+                throw new RefusedException("updateThreads: " + threads + " (expected: at least 1; leave it unset to use every processor "
+                        + "that this program may use)");
+            }
+            this.updateThreads = threads;
             return this;
         }
 

@@ -19,6 +19,7 @@ public final class AttachRequest {
     private final PlacementRules rules;
     private final int parameterSlots;
     private final long headroomBytes;
+    private final int updateThreads;
     private final Function<Ferry, TrainingListener> listener;
 
     /**
@@ -29,10 +30,11 @@ public final class AttachRequest {
      * @param rules          placements fixed by the user
      * @param parameterSlots slots that PREFETCH layers share
      * @param headroomBytes  device bytes to leave alone
+     * @param updateThreads  threads of the optimizer step; 0 for the default
      * @param listener       makes the listener that tells the ferry of DL4J's phases, where the network has it already; null for our own
      */
     public AttachRequest(Supplier<Device> device, boolean ownsDevice, int batch, InputType[] inputTypes, PlacementRules rules,
-            int parameterSlots, long headroomBytes, Function<Ferry, TrainingListener> listener) {
+            int parameterSlots, long headroomBytes, int updateThreads, Function<Ferry, TrainingListener> listener) {
         this.device = Objects.requireNonNull(device, "device");
         this.ownsDevice = ownsDevice;
         this.batch = batch;
@@ -40,6 +42,7 @@ public final class AttachRequest {
         this.rules = Objects.requireNonNull(rules, "rules");
         this.parameterSlots = parameterSlots;
         this.headroomBytes = headroomBytes;
+        this.updateThreads = updateThreads;
         this.listener = listener;
     }
 
@@ -73,6 +76,10 @@ public final class AttachRequest {
 
     long headroomBytes() {
         return headroomBytes;
+    }
+
+    int updateThreads() {
+        return updateThreads;
     }
 
     TrainingListener listenerFor(Ferry ferry) {

@@ -9,6 +9,7 @@ import org.deeplearning4j.nn.gradient.DefaultGradient;
 import org.deeplearning4j.nn.gradient.Gradient;
 import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
 import org.deeplearning4j.nn.updater.UpdaterBlock;
+import org.deeplearning4j.nn.workspace.LayerWorkspaceMgr;
 import org.deeplearning4j.optimize.api.TrainingListener;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
 import org.memferry.base.MemFerryException;
@@ -27,6 +28,8 @@ import org.memferry.planner.DefaultPlanner;
 import org.memferry.report.PlanTable;
 import org.memferry.shadow.ShadowLayer;
 import org.memferry.shadow.ShadowModel;
+import org.memferry.update.ElementType;
+import org.memferry.update.UpdateEngine;
 import org.nd4j.linalg.api.buffer.DataType;
 import org.nd4j.linalg.api.memory.MemoryWorkspace;
 import org.nd4j.linalg.api.ndarray.INDArray;
@@ -40,10 +43,12 @@ import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 
@@ -59,6 +64,16 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Ferry.class);
     /** DL4J opens this workspace around the computation of every layer, in both kinds of network. */
     private static final String LAYER_WORKSPACE = "WS_LAYER_WORKING_MEM";
+    /** DL4J's own listeners that read neither gradients nor updates. */
+    private static final Set<String> NOT_READING_UPDATES = Set.of(
+            "org.deeplearning4j.optimize.listeners.ScoreIterationListener",
+            "org.deeplearning4j.optimize.listeners.PerformanceListener",
+            "org.deeplearning4j.optimize.listeners.TimeIterationListener",
+            "org.deeplearning4j.optimize.listeners.CollectScoresIterationListener",
+            "org.deeplearning4j.optimize.listeners.CollectScoresListener",
+            "org.deeplearning4j.optimize.listeners.EvaluativeListener",
+            "org.deeplearning4j.optimize.listeners.SleepyTrainingListener",
+            "org.deeplearning4j.optimize.listeners.CheckpointListener");
     private static final List<WeakReference<Ferry>> LIVE = new CopyOnWriteArrayList<>();
 
     private final NetworkAdapter adapter;
@@ -93,6 +108,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private TrainingListener listener;
     private Plan plan;
     private volatile Thread owner = Thread.currentThread();
+    private final UpdateEngine updateEngine;
+    private HostUpdate hostUpdate;
+    private boolean stepTaken;
     private boolean installing;
     private boolean closed;
 
@@ -109,6 +127,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         this.shadow = new ShadowModel(master, type);
         this.trackedParams = RegionArrays.trackedVector(master, 0, type, adapter.countParameters(), rank2, this::userTouchesParameters);
         this.plainParams = RegionArrays.vector(master, 0, type, adapter.countParameters(), rank2);
+        this.updateEngine = request.updateThreads() > 0 ? UpdateEngine.start(request.updateThreads()) : UpdateEngine.start();
     }
 
     /**
@@ -383,9 +402,30 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (fresh) {
             UpdaterState.initialise(updater);
         }
+        hostUpdate = hostUpdate();
         accumulator = new FerryAccumulator(this);
         adapter.setUpdater(updater);
         adapter.setAccumulator(accumulator);
+    }
+
+    private HostUpdate hostUpdate() {
+        Map<Trainable, String> names = new IdentityHashMap<>();
+        Map<Trainable, Integer> index = new IdentityHashMap<>();
+        for (int i = 0; i < units.size(); i++) {
+            names.put(units.get(i).trainable, units.get(i).name);
+            index.put(units.get(i).trainable, i);
+        }
+        Set<Integer> reached = new HashSet<>();
+        for (int unit : plan.network().backwardOrder()) {
+            reached.add(unit);
+        }
+        return new HostUpdate(updater, updateEngine, new Region[] {master, gradients, state}, ElementType.of(type),
+                adapter.defaultConfiguration().isMiniBatch(), names, layer -> reached.contains(index.get(layer)),
+                layer -> Layers.frozen(units.get(index.get(layer))) && isZero(hostGradientOfUnit[index.get(layer)]));
+    }
+
+    private static boolean isZero(INDArray array) {
+        return array.ameanNumber().doubleValue() == 0;
     }
 
     /** Puts our listener back, in front: those behind it then see gradients where they stay. Not to be called by a listener. */
@@ -533,8 +573,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     /**
-     * Outside a training iteration nobody says whether a read belongs to a backward pass: a gradient must not land in a shared slot. Another
-     * thread may ask, so that an iteration must not open in between.
+     * Outside a training iteration nobody says whether a read belongs to a backward pass: a gradient must not land in a shared slot.
+     * Another thread may ask, so that an iteration must not open in between.
      */
     private void gradientToHost(int unit) {
         if (!gradientInSlot[unit]) {
@@ -615,11 +655,29 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     @Override
-    public void beforeUpdate(Gradient gradient) {
+    public boolean update(Gradient gradient, int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces) {
         IterationEngine engine = shadow.engine();
         if (engine == null || engine.phase() == Phase.IDLE || engine.phase() == Phase.INFERENCE) {
-            return;
+            // Not in an iteration of ours: a user's own call, or an iteration that began without us.
+            return false;
         }
+        bringGradients(gradient, engine);
+        hostUpdate.run(gradient, iteration, epoch, batch, workspaces, updateIsRead());
+        stepTaken = true;
+        return true;
+    }
+
+    /** Whether a listener may read the update where DL4J leaves it, in the gradient. */
+    private boolean updateIsRead() {
+        for (TrainingListener l : adapter.listeners()) {
+            if (l != listener && !NOT_READING_UPDATES.contains(l.getClass().getName())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void bringGradients(Gradient gradient, IterationEngine engine) {
         engine.awaitGradients();
         for (String key : gradient.gradientForVariable().keySet()) {
             Integer unit = unitIndex.get(unitOf(key));
@@ -635,6 +693,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     @Override
     public Trainable onHost(Trainable layer) {
         return onHost.getOrDefault(layer, layer);
+    }
+
+    /** True once per iteration if the updater has taken the step, so that DL4J's must not. */
+    boolean stepWasTaken() {
+        boolean taken = stepTaken;
+        stepTaken = false;
+        return taken;
     }
 
     /** The parameters that DL4J's step shall be taken on: the same memory, without calling a frozen layer written. */
@@ -691,8 +756,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         GradientsAccumulator foreign = foreignAccumulator();
         if (foreign != null && !closed) {
             throw new RefusedException("the attached network was given a gradients accumulator (" + foreign.getClass().getName()
-                    + "): gradient accumulation and gradient sharing between workers are not served. Call setGradientsAccumulator(null), or "
-                    + "close the ferry first and train with plain DL4J.");
+                    + "): gradient accumulation and gradient sharing between workers are not served. Call "
+                    + "setGradientsAccumulator(null), or close the ferry first and train with plain DL4J.");
         }
         reinstall();
     }
@@ -771,7 +836,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     public void save(File file, boolean saveUpdater) {
         heal();
         HostArray parameters = HostArray.of(master.address(), type, adapter.network().params().shape());
-        HostArray updaterState = saveUpdater && stateArray != null ? HostArray.of(state.address(), type, stateArray.shape()) : HostArray.NONE;
+        HostArray updaterState = saveUpdater && stateArray != null ? HostArray.of(state.address(), type, stateArray.shape())
+                : HostArray.NONE;
         ModelArchive.write(file, adapter.configurationJson(), parameters, updaterState, Map.of());
     }
 
@@ -885,6 +951,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void freeMemory() {
+        updateEngine.close();
         for (Region region : new Region[] {slab, state, gradients, master}) {
             if (region != null) {
                 region.close();

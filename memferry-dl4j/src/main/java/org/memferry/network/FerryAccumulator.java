@@ -6,8 +6,8 @@ import org.deeplearning4j.optimize.solvers.accumulation.IndexedTail;
 import org.nd4j.linalg.api.ndarray.INDArray;
 
 /**
- * Stands where DL4J's optimizer looks for a gradients accumulator: its first call in an iteration opens it, its last one takes the step
- * and closes it. Nothing is accumulated.
+ * Stands where DL4J's optimizer looks for a gradients accumulator: its first call in an iteration opens it, its last one closes it,
+ * after the step. Nothing is accumulated.
  */
 final class FerryAccumulator implements GradientsAccumulator {
 
@@ -27,19 +27,23 @@ final class FerryAccumulator implements GradientsAccumulator {
 
     @Override
     public void applyUpdate(StepFunction function, INDArray params, INDArray updates, boolean isFinalStep) {
-        function.step(ferry.stepTarget(params), updates);
+        if (!ferry.stepWasTaken()) {
+            function.step(ferry.stepTarget(params), updates);
+        }
         ferry.closeIteration();
     }
 
     @Override
     public void applyUpdate(StepFunction function, INDArray params, INDArray updates, double alpha) {
-        function.step(ferry.stepTarget(params), updates, alpha);
+        if (!ferry.stepWasTaken()) {
+            function.step(ferry.stepTarget(params), updates, alpha);
+        }
         ferry.closeIteration();
     }
 
     @Override
     public void storeUpdate(INDArray array, int iterationNumber, int epochNumber) {
-        // The update stays in the host gradients, where applyUpdate gets it from.
+        // The step was taken, or its update is in the host gradients, where applyUpdate gets it from.
     }
 
     @Override

@@ -9,8 +9,9 @@ import org.deeplearning4j.nn.workspace.LayerWorkspaceMgr;
 import org.nd4j.linalg.api.ndarray.INDArray;
 
 /**
- * DL4J's own updater of a MultiLayerNetwork, run on the host: it waits for the gradients, shows them to DL4J's rules, and keeps its state
- * in host memory. Order and arithmetic are DL4J's.
+ * DL4J's own updater of a MultiLayerNetwork, run on the host: it waits for the gradients, and keeps its state in host
+ * memory. In an iteration the step is taken in one pass over memory; called by a user, DL4J's own rules run. Order and arithmetic are
+ * DL4J's either way.
  */
 final class FerryMultiLayerUpdater extends MultiLayerUpdater {
 
@@ -26,8 +27,9 @@ final class FerryMultiLayerUpdater extends MultiLayerUpdater {
 
     @Override
     public synchronized void update(Gradient gradient, int iteration, int epoch, int batchSize, LayerWorkspaceMgr workspaceMgr) {
-        hook.beforeUpdate(gradient);
-        super.update(gradient, iteration, epoch, batchSize, workspaceMgr);
+        if (!hook.update(gradient, iteration, epoch, batchSize, workspaceMgr)) {
+            super.update(gradient, iteration, epoch, batchSize, workspaceMgr);
+        }
     }
 
     @Override

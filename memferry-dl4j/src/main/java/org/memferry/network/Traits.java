@@ -59,8 +59,8 @@ final class Traits {
     }
 
     /**
-     * True if some parameters are trained by unsupervised pre-training only. DL4J zeroes their gradient in every backward pass (AutoEncoder)
-     * or in the first (VAE) and subtracts what stands there each time, so that only a gradient written in place is right.
+     * True if some parameters are trained by unsupervised pre-training only. DL4J zeroes their gradient in every backward pass
+     * (AutoEncoder) or in the first (VAE) and subtracts what stands there each time, so that only a gradient written in place is right.
      */
     private static boolean pretrainedOnly(NetworkUnit unit, UnitBinding binding) {
         if (unit.layer instanceof FrozenLayer || unit.trainable.getConfig() == null || binding.tables().size() != 1) {

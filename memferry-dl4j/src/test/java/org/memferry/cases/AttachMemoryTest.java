@@ -67,7 +67,9 @@ class AttachMemoryTest {
 
     private static String run(String way, String device) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(Paths.get(System.getProperty("java.home"), "bin", "java").toString(),
-                "-Xms64m", "-Xmx128m", "-Dorg.bytedeco.javacpp.maxbytes=4g", "-Dorg.bytedeco.javacpp.maxphysicalbytes=0",
+                // A heap that is all there from the start cannot grow into the measurement.
+                "-XX:+UseSerialGC", "-Xms128m", "-Xmx128m", "-XX:+AlwaysPreTouch",
+                "-Dorg.bytedeco.javacpp.maxbytes=4g", "-Dorg.bytedeco.javacpp.maxphysicalbytes=0",
                 "-cp", System.getProperty("java.class.path"), Child.class.getName(), way, device));
         File log = File.createTempFile("attach-memory", ".log");
         try {
@@ -93,13 +95,18 @@ class AttachMemoryTest {
         }
 
         /** @param args attach or init, and the device */
-        public static void main(String[] args) throws IOException {
+        public static void main(String[] args) throws IOException, InterruptedException {
             boolean attach = args[0].equals("attach");
             MemFerryConfig config = MemFerryConfig.builder().device(args[1]).place("*", Placement.PREFETCH).build();
-            // Libraries, thread pools and buffers of ND4J are there before the measurement begins.
-            cycle(new MultiLayerNetwork(network(300, 3)), attach, config, 300);
+            // Libraries, thread pools and buffers of ND4J, and what of BLAS's grows with the matrices, are there before it begins.
+            for (int i = 0; i < 3; i++) {
+                cycle(new MultiLayerNetwork(network(1)), attach, config);
+                // Their arrays must not be given back in the middle of the measurement, which would hide as much.
+                System.gc();
+                Thread.sleep(300);
+            }
             long base = status("VmRSS");
-            MultiLayerNetwork net = new MultiLayerNetwork(network(WIDTH, LAYERS));
+            MultiLayerNetwork net = new MultiLayerNetwork(network(LAYERS));
             if (attach) {
                 net.init();
                 clearPeak();
@@ -120,24 +127,24 @@ class AttachMemoryTest {
                     + " trained=" + trained + " closed=" + closed + " plan=" + plan + " slab=" + slab);
         }
 
-        private static void cycle(MultiLayerNetwork net, boolean attach, MemFerryConfig config, int width) throws IOException {
+        private static void cycle(MultiLayerNetwork net, boolean attach, MemFerryConfig config) throws IOException {
             if (attach) {
                 net.init();
             }
             try (MemFerry ferry = attach ? MemFerry.attach(net, config) : MemFerry.init(net, config)) {
-                net.fit(Twins.batch(0, 3, 2, width));
+                net.fit(Twins.batch(0, 3, 2, WIDTH));
             }
             clearPeak();
         }
 
-        private static MultiLayerConfiguration network(int width, int layers) {
+        private static MultiLayerConfiguration network(int layers) {
             NeuralNetConfiguration.ListBuilder builder = new NeuralNetConfiguration.Builder().seed(1).activation(Activation.TANH)
                     .updater(new Adam(1e-3)).list();
             for (int i = 0; i < layers; i++) {
-                builder.layer(new DenseLayer.Builder().nOut(width).build());
+                builder.layer(new DenseLayer.Builder().nOut(WIDTH).build());
             }
             return builder.layer(new OutputLayer.Builder(LossFunction.MCXENT).nOut(3).activation(Activation.SOFTMAX).build())
-                    .setInputType(InputType.feedForward(width)).build();
+                    .setInputType(InputType.feedForward(WIDTH)).build();
         }
 
         /** The peak is the present value from here on. */

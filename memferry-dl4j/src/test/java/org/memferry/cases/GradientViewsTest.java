@@ -106,8 +106,10 @@ class GradientViewsTest {
 
     static List<Arguments> someCombinations() {
         return List.of(Arguments.of(Net.FROZEN, Nets.Kind.LAYERS, Setup.HOST, false),
-                Arguments.of(Net.FROZEN, Nets.Kind.LAYERS, Setup.PREFETCH, true), Arguments.of(Net.FROZEN, Nets.Kind.GRAPH, Setup.MIXED, false),
-                Arguments.of(Net.PLAIN, Nets.Kind.LAYERS, Setup.MIXED, false), Arguments.of(Net.SAMEDIFF, Nets.Kind.GRAPH, Setup.RESIDENT, true));
+                Arguments.of(Net.FROZEN, Nets.Kind.LAYERS, Setup.PREFETCH, true),
+                Arguments.of(Net.FROZEN, Nets.Kind.GRAPH, Setup.MIXED, false),
+                Arguments.of(Net.PLAIN, Nets.Kind.LAYERS, Setup.MIXED, false),
+                Arguments.of(Net.SAMEDIFF, Nets.Kind.GRAPH, Setup.RESIDENT, true));
     }
 
     // A60: the report

@@ -226,7 +226,8 @@ class ParityTest {
 
     @AfterAll
     static void writeResult() throws IOException {
-        String line = "RESULT name=parity families=" + FAMILIES.size() + " runs=" + runs + " identical=" + identical + System.lineSeparator();
+        String line = "RESULT name=parity families=" + FAMILIES.size() + " runs=" + runs + " identical=" + identical
+                + System.lineSeparator();
         Path target = Paths.get("target");
         Files.createDirectories(target);
         Files.writeString(target.resolve("parity.result"), line);

@@ -65,7 +65,8 @@ final class Snapshot {
             }
         }
         assertThat(different).as("%s: %d of %d elements differ, the first at %d (%s, %s)", what, different, expected.length, first,
-                first < 0 ? "" : Double.longBitsToDouble(expected[first]), first < 0 ? "" : Double.longBitsToDouble(actual[first])).isZero();
+                first < 0 ? "" : Double.longBitsToDouble(expected[first]),
+                first < 0 ? "" : Double.longBitsToDouble(actual[first])).isZero();
     }
 
     private static long[] bits(INDArray array) {

@@ -183,7 +183,8 @@ class FusedUpdateTest {
         List<UpdateRange> ranges = List.of(UpdateRange.of(1700).build(), UpdateRange.of(1).notDivided().build(),
                 UpdateRange.of(3299).regularization(List.of(new WeightDecay(0.1, true))).build());
         try (GuardedArray p1 = new GuardedArray(ElementType.FLOAT, n, 0); GuardedArray p2 = new GuardedArray(ElementType.FLOAT, n, 0);
-                GuardedArray g1 = new GuardedArray(ElementType.FLOAT, n, 0); GuardedArray s1 = new GuardedArray(ElementType.FLOAT, 2 * n, 0);
+                GuardedArray g1 = new GuardedArray(ElementType.FLOAT, n, 0);
+                GuardedArray s1 = new GuardedArray(ElementType.FLOAT, 2 * n, 0);
                 GuardedArray s2 = new GuardedArray(ElementType.FLOAT, 2 * n, 0)) {
             p1.write(p);
             p2.write(p);

@@ -81,7 +81,8 @@ final class UpdateTiming {
             Arrays.sort(cpu);
             Arrays.sort(wall);
             Arrays.sort(gbps);
-            System.out.printf("%-9s %-15s %d thread(s): %.2f of stream in CPU time (%.2f..%.2f), %.2f in wall time; stream %.1f GB/s%n", rule,
+            System.out.printf("%-9s %-15s %d thread(s): %.2f of stream in CPU time (%.2f..%.2f), %.2f in wall time; stream %.1f GB/s%n",
+                    rule,
                     kernel.name(), threads, cpu[rounds / 2], cpu[0], cpu[rounds - 1], wall[rounds / 2], gbps[rounds / 2]);
         }
     }
