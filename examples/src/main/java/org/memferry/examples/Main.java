@@ -1,6 +1,7 @@
 package org.memferry.examples;
 
 import org.memferry.base.RefusedException;
+import org.memferry.examples.bench.BenchCommand;
 import org.memferry.examples.finetune.FineTuneCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -18,7 +19,8 @@ import java.nio.file.NoSuchFileException;
  * The command line. Results go to stdout, logs and errors to stderr. Exit codes: 0 done; 1 the work failed, or a claim that it checks
  * does not hold; 2 the command line or a file that it names is wrong, said in one line.
  */
-@Command(name = "memferry", mixinStandardHelpOptions = true, versionProvider = Main.Version.class, subcommands = FineTuneCommand.class,
+@Command(name = "memferry", mixinStandardHelpOptions = true, versionProvider = Main.Version.class,
+        subcommands = {FineTuneCommand.class, BenchCommand.class},
         synopsisSubcommandLabel = "COMMAND",
         description = "Trains DeepLearning4J networks that are larger than the memory of their device.",
         footer = {"", "memferry COMMAND --help says more about a command."})

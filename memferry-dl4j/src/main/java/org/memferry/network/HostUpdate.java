@@ -50,8 +50,8 @@ final class HostUpdate {
      * @param type      type of all three
      * @param miniBatch whether gradients are divided by the minibatch
      * @param names     names of the units by what the updater knows them as
-     * @param reached   whether the backward pass reaches a unit; where it does not, DL4J's next step begins with what this one leaves in
-     *                  the gradient
+     * @param reached   whether the backward pass reaches a unit; where it does not, and for parameters that only pre-training trains,
+     *                  DL4J's next step begins with what this one leaves in the gradient
      * @param idle      whether a unit has no gradient and never gets one
      */
     HostUpdate(BaseMultiLayerUpdater<?> updater, UpdateEngine engine, Region[] regions, ElementType type, boolean miniBatch,
@@ -133,7 +133,7 @@ final class HostUpdate {
             for (int i = 0; i < all.size(); i++) {
                 Trainable layer = all.get(i).getLayer();
                 if (!idle.test(layer)) {
-                    add(i, !reached.test(layer));
+                    add(i, !reached.test(layer) || block.skipDueToPretrainConfig(false));
                 }
             }
         }

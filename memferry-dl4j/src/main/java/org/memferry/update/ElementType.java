@@ -34,7 +34,8 @@ public enum ElementType {
         if (type == DataType.DOUBLE) {
             return DOUBLE;
         }
-        throw new RefusedException("parameters of type " + type + " cannot be updated by the fused update (expected: FLOAT or DOUBLE)");
+        throw new RefusedException("parameters of type " + type + " cannot be updated by the fused update (expected: FLOAT or DOUBLE; use"
+                        + " DL4J's own updater for others)");
     }
 
     /** Rounds to this type; the result is exact in a {@code double}. */

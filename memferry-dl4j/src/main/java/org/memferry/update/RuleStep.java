@@ -48,7 +48,7 @@ public final class RuleStep {
      */
     public static RuleStep of(IUpdater updater, ElementType type, int iteration, int epoch) {
         UpdateRule rule = UpdateRule.of(updater).orElseThrow(() -> new RefusedException("updater " + updater.getClass().getName()
-                + " is not one of DL4J's own rules; apply it through its GradientUpdater"));
+                + " is not one of DL4J's own rules; use its GradientUpdater"));
         // As DL4J passes it to the weight decay: 1 where the rule has no learning rate.
         double learningRate = updater.hasLearningRate() ? updater.getLearningRate(iteration, epoch) : 1.0;
         RuleStep step = new RuleStep(rule, type, learningRate, iteration, epoch);

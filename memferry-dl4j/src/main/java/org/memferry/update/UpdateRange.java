@@ -123,7 +123,7 @@ public final class UpdateRange {
             }
             if (!knows(regularization)) {
                 throw new RefusedException("regularisation " + regularization + ": the fused update knows DL4J's l1, l2 and weight decay,"
-                        + " at most " + UpdatePass.MAX_TERMS + " before and after the rule; apply others through Regularization.apply");
+                        + " at most " + UpdatePass.MAX_TERMS + " before and after the rule; use Regularization.apply for others");
             }
             return new UpdateRange(this);
         }

@@ -97,7 +97,7 @@ public abstract class DeviceContractTest {
     @Test
     void a_negative_size_is_refused_and_leaves_nothing_behind() {
         assertThatThrownBy(() -> device.allocateHost(-1, "master")).isInstanceOf(RefusedException.class)
-                .hasMessageContaining("master: -1 bytes (expected: at least 0)");
+                .hasMessageContaining("master: -1 bytes (expected: an exact size of at least 0)");
         assertThat(device.metrics().openRegions()).isZero();
         assertThat(device.metrics().hostBytes()).isZero();
     }

@@ -61,7 +61,14 @@ import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
 import org.memferry.planner.DefaultPlanner;
 import org.memferry.planner.PlacementRules;
+import org.memferry.update.ElementType;
+import org.memferry.update.RuleStep;
+import org.memferry.update.UpdateRange;
 import org.nd4j.linalg.api.buffer.DataType;
+import org.nd4j.linalg.learning.regularization.Regularization;
+import org.nd4j.linalg.learning.regularization.L2Regularization;
+import org.nd4j.linalg.learning.config.Sgd;
+import org.nd4j.linalg.learning.config.IUpdater;
 import org.nd4j.linalg.lossfunctions.LossFunctions;
 
 /**
@@ -106,6 +113,17 @@ class RefusalTextTest {
         refuses("'lots'", () -> MemFerryConfig.builder().headroom("lots"));
         refuses("RESIDENT, DIRECT", () -> PlacementRules.none().place("0", Placement.RESIDENT, Placement.DIRECT));
         refuses("NONE", () -> PlacementRules.none().placeGradient("0", GradientHome.NONE));
+    }
+
+    private void updates() {
+        refuses("updateThreads: 0", () -> MemFerryConfig.builder().updateThreads(0));
+        refuses("INT", () -> ElementType.of(DataType.INT));
+        IUpdater own = new Sgd(0.1) {
+        };
+        refuses(own.getClass().getName(), () -> RuleStep.of(own, ElementType.FLOAT, 0, 0));
+        Regularization terms = new L2Regularization(0.1) {
+        };
+        refuses("egularisation", () -> UpdateRange.of(1).regularization(List.of(terms)).build());
     }
 
     private void plans() {
@@ -277,6 +295,7 @@ class RefusalTextTest {
     @Test
     void every_refusal_names_the_thing_the_value_and_a_way_out() throws IOException {
         settings();
+        updates();
         plans();
         devices();
         networks();

@@ -366,14 +366,14 @@ class EmulatedDeviceTest extends CopyingDeviceContractTest {
     @Test
     void settings_out_of_range_are_refused_by_name() {
         assertThatThrownBy(() -> EmulatedDevice.builder(0).build()).isInstanceOf(RefusedException.class)
-                .hasMessage("emulated device memory: 0 (expected: more than 0 bytes)");
+                .hasMessageStartingWith("emulated device memory: 0 (expected: more than 0 bytes,");
         assertThatThrownBy(() -> EmulatedDevice.builder(1).computeDilation(0.5).build()).isInstanceOf(RefusedException.class)
-                .hasMessage("compute dilation: 0.5 (expected: a number of at least 1)");
+                .hasMessageStartingWith("compute dilation: 0.5 (expected: a number of at least 1");
         assertThatThrownBy(() -> EmulatedDevice.builder(1).computeDilation(Double.NaN).build()).isInstanceOf(RefusedException.class);
         assertThatThrownBy(() -> EmulatedDevice.builder(1).randomDelays(1, 0)).isInstanceOf(RefusedException.class)
-                .hasMessage("longest random delay: 0 (expected: at least 1 microsecond)");
+                .hasMessageStartingWith("longest random delay: 0 (expected: at least 1 microsecond");
         assertThatThrownBy(() -> LinkRates.of(0, 1)).isInstanceOf(RefusedException.class)
-                .hasMessage("link rate to the device: 0.0 (expected: bytes per second, more than 0)");
+                .hasMessageStartingWith("link rate to the device: 0.0 (expected: bytes per second, more than 0");
         assertThatThrownBy(() -> LinkRates.of(1, Double.NaN)).isInstanceOf(RefusedException.class).hasMessageContaining("to the host");
     }
 

@@ -252,11 +252,11 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
     @Test
     void a_negative_cost_and_an_empty_budget_are_refused() {
         assertThatThrownBy(() -> new VirtualDevice(0, LinkRates.UNLIMITED, (layer, backward, direct) -> 0))
-                .isInstanceOf(RefusedException.class).hasMessage("virtual device memory: 0 (expected: more than 0 bytes)");
+                .isInstanceOf(RefusedException.class).hasMessageStartingWith("virtual device memory: 0 (expected: more than 0 bytes,");
         try (VirtualDevice wrong = new VirtualDevice(1, LinkRates.UNLIMITED, (layer, backward, direct) -> -5)) {
             wrong.visitStarted(3, false, 0);
             assertThatThrownBy(wrong::visitEnded).isInstanceOf(RefusedException.class)
-                    .hasMessageContaining("layer 3 costs -5 ns (expected: at least 0)");
+                    .hasMessageContaining("layer 3 costs -5 ns (expected: at least 0");
         }
     }
 }
