@@ -96,12 +96,18 @@ class FusedUpdateTest {
         return all;
     }
 
+    /** All combinations under {@code -Dmemferry.parity=full}; else a third of them, in which every rule meets both types. */
     static Stream<Arguments> everyRuleRegularizationAndType() {
+        boolean full = "full".equals(System.getProperty("memferry.parity"));
         List<Arguments> all = new ArrayList<>();
+        int n = 0;
         for (UpdateRule rule : UpdateRule.values()) {
             for (Map.Entry<String, List<Regularization>> r : regularizations().entrySet()) {
                 for (ElementType type : ElementType.values()) {
-                    all.add(Arguments.of(rule, r.getKey(), r.getValue(), type));
+                    if (full || n % 3 == 0) {
+                        all.add(Arguments.of(rule, r.getKey(), r.getValue(), type));
+                    }
+                    n++;
                 }
             }
         }
@@ -309,7 +315,7 @@ class FusedUpdateTest {
         };
         assertThat(UpdateRule.of(own)).isEmpty();
         assertThatThrownBy(() -> RuleStep.of(own, ElementType.FLOAT, 0, 0)).isInstanceOf(RefusedException.class)
-                .hasMessageContaining("apply it through its GradientUpdater");
+                .hasMessageContaining("use its GradientUpdater");
         List<Regularization> terms = List.of(new L2Regularization(0.1) {
         });
         assertThat(UpdateRange.knows(terms)).isFalse();

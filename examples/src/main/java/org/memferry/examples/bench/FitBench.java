@@ -39,12 +39,12 @@ final class FitBench {
 
     /** Runs everything; afterwards {@link #result} says how it went. */
     void run() {
-        screen.status(task.name + ": making the networks");
         int examples = task.batches.get(0).numExamples();
         MemFerryConfig config = MemFerryConfig.builder().device("host").expect(examples, task.input).build();
         MultiLayerNetwork plain = new MultiLayerNetwork(task.configuration.get());
         MultiLayerNetwork attached = new MultiLayerNetwork(task.configuration.get());
         plain.init();
+        screen.status(task.name + ": one of the two networks is made");
         try (MemFerry ferry = MemFerry.init(attached, config)) {
             screen.line("%s: %,d parameters, %d examples an iteration, %d pairs of iterations", task.name, plain.numParams(), examples,
                     pairs);

@@ -62,8 +62,9 @@ final class UpdaterArrays implements AutoCloseable {
         return host.allocateHost(Math.multiplyExact(elements, (long) Float.BYTES), purpose);
     }
 
+    /** Of rank 1, as DL4J's updater blocks hand them to ND4J: some of its operations take half as long again for other layouts. */
     private static INDArray array(Region region) {
-        return RegionArrays.vector(region, 0, DataType.FLOAT, region.bytes() / Float.BYTES, true);
+        return RegionArrays.vector(region, 0, DataType.FLOAT, region.bytes() / Float.BYTES, false);
     }
 
     /** Positive, so that the stream, which adds gradients to second moments, leaves no negative ones: ND4J's square root minds them. */

@@ -105,7 +105,7 @@ final class UpdaterBench {
             }
             long max = 0;
             for (int i = 0; i < COMPARED_STEPS; i++) {
-                INDArray gradients = Nd4j.randn(DataType.FLOAT, 1, n);
+                INDArray gradients = Nd4j.randn(DataType.FLOAT, n);
                 theirs.gradients.assign(gradients);
                 ours.gradients.assign(gradients);
                 stockUpdate.step(MINIBATCH, i);
@@ -173,7 +173,8 @@ final class UpdaterBench {
         row("kernel", kernel, traffic(), 1);
         row("kernel in Java", java, traffic(), 1);
         row("plain DL4J", stock, 0, 1);
-        screen.line("The kernel's speed is a ratio of times; against memcpy, of times per byte read or written. RESULT has wall time.");
+        screen.line("The kernel's speed is a ratio of times; against memcpy, of times per byte read or written. RESULT has wall time; CPU");
+        screen.line("time is steadier on a busy machine, but that of plain DL4J counts the waiting of OpenMP's threads too.");
         if (hasNative) {
             screen.line("The stream moves its bytes at %.2f of memcpy's speed.", memcpy.times(stream) * perByte());
         }

@@ -1,11 +1,11 @@
 package org.memferry.examples.bench;
 
+import org.bytedeco.javacpp.Pointer;
 import org.memferry.base.Sizes;
 import org.memferry.examples.Screen;
 import org.memferry.update.UpdateRule;
 import org.memferry.update.UpdateWorkers;
 import org.memferry.update.UpdateYardsticks;
-import org.bytedeco.javacpp.Pointer;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -16,8 +16,8 @@ import java.util.concurrent.Callable;
 
 /** {@code memferry bench updater}. */
 @Command(name = "updater", mixinStandardHelpOptions = true,
-        description = {"Measures the update of one rule: MemFerry's kernel against a native stream of the same bytes, memcpy, the kernel in "
-                + "Java, and the three operations of plain DL4J, on the same memory and as many threads.", ""})
+        description = {"Measures the update of one rule: MemFerry's kernel against a native stream of the same bytes, memcpy, the kernel "
+                + "in Java, and the three operations of plain DL4J, on the same memory and as many threads.", ""})
 public final class UpdaterCommand implements Callable<Integer> {
 
     @Option(names = "--rule", paramLabel = "RULE", defaultValue = "adam", description = "One of: ${COMPLETION-CANDIDATES} (in either "

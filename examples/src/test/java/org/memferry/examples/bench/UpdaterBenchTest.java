@@ -1,9 +1,9 @@
 package org.memferry.examples.bench;
 
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.junit.jupiter.api.Test;
 import org.memferry.examples.Screen;
 import org.memferry.update.UpdateRule;
 import org.memferry.update.UpdateYardsticks;
