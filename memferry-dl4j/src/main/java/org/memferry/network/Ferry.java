@@ -5,7 +5,6 @@ import org.deeplearning4j.nn.api.Trainable;
 import org.deeplearning4j.nn.conf.WorkspaceMode;
 import org.deeplearning4j.nn.conf.layers.BaseLayer;
 import org.deeplearning4j.nn.conf.inputs.InputType;
-import org.deeplearning4j.nn.gradient.DefaultGradient;
 import org.deeplearning4j.nn.gradient.Gradient;
 import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
 import org.deeplearning4j.nn.updater.UpdaterBlock;
@@ -15,6 +14,7 @@ import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
 import org.memferry.base.MemFerryException;
 import org.memferry.base.RefusedException;
 import org.memferry.device.Device;
+import org.memferry.device.Devices;
 import org.memferry.device.Region;
 import org.memferry.engine.IterationEngine;
 import org.memferry.engine.IterationEngine.Phase;
@@ -26,6 +26,7 @@ import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Plan;
 import org.memferry.planner.DefaultPlanner;
 import org.memferry.report.PlanTable;
+import org.memferry.shadow.Lease;
 import org.memferry.shadow.ShadowLayer;
 import org.memferry.shadow.ShadowModel;
 import org.memferry.update.ElementType;
@@ -42,7 +43,6 @@ import java.io.File;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
@@ -91,17 +91,14 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private List<UnitBinding> bindings;
     private final List<SameDiffBinding> graphs = new ArrayList<>();
     private final List<ShadowLayer> graphLayers = new ArrayList<>();
-    private final Map<String, Integer> unitIndex = new HashMap<>();
     private final Map<Trainable, Trainable> onHost = new IdentityHashMap<>();
-    private final Map<String, INDArray> hostGradientViews = new HashMap<>();
 
     private INDArray trackedParams;
     private INDArray plainParams;
     private INDArray gradientArray;
     private INDArray stateArray;
-    private INDArray[] hostGradientOfUnit;
-    private INDArray[] slotGradientOfUnit;
-    private boolean[] gradientInSlot;
+    /** Also the lock that keeps an iteration from opening while another thread rebinds a gradient. */
+    private GradientHomes homes;
 
     private BaseMultiLayerUpdater<?> updater;
     private FerryAccumulator accumulator;
@@ -204,7 +201,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         // A twin of the same configuration is initialised first, on memory that is never written, so that a refusal leaves the
         // network itself untouched.
         NetworkAdapter twin = adapter.twin();
-        Device scratch = org.memferry.device.Devices.open("host");
+        Device scratch = Devices.open("host");
         NetworkDescription description;
         boolean rank2 = Support.rank2();
         try {
@@ -311,7 +308,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             NetworkUnit unit = units.get(i);
             int index = i;
             ShadowLayer layer = shadow.add(unit.name, unit.offset, bindings.get(i).slices(), () -> userTouchesLayer(index));
-            unitIndex.put(unit.name, i);
             bindMaster(i, layer);
         }
         adapter.setFlattenedParams(trackedParams);
@@ -319,7 +315,14 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             // Below a frozen layer DL4J's backward pass writes no gradient, and its updater goes on with what stands there.
             gradientArray.assign(oldGradients.reshape(gradientArray.shape()));
         }
-        bindHostGradients();
+        homes = new GradientHomes(units, bindings, gradients, type, rank2);
+        for (int i = 0; i < units.size(); i++) {
+            Trainable view = UpdaterState.withGradients(units.get(i).trainable, homes.host(i));
+            onHost.put(units.get(i).trainable, view);
+            if (units.get(i).layer != null) {
+                onHost.put(units.get(i).layer, view);
+            }
+        }
         adapter.setFlattenedGradients(gradientArray);
         bindings.forEach(UnitBinding::rebindOptimizers);
         boolean fresh = oldState == null || stateArray == null || oldState.length() != stateArray.length();
@@ -331,30 +334,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (!adapter.listeners().contains(listener)) {
             adapter.addListener(listener);
         }
-        moveGradient(adapter.gradient(), oldGradients);
+        homes.move(adapter.gradient(), oldGradients, gradientArray);
         closeOrdinary(oldParams, oldGradients, oldState);
         if (plan.budget().finalShapes()) {
             start();
         }
         return fresh;
-    }
-
-    /** Lets the gradient that DL4J shows listeners and users, which may be those behind us in this iteration, show the host gradients. */
-    private void moveGradient(Gradient gradient, INDArray old) {
-        if (gradient == null || old == null) {
-            return;
-        }
-        long base = old.data().pointer().address();
-        for (Map.Entry<String, INDArray> e : gradient.gradientForVariable().entrySet()) {
-            INDArray array = e.getValue();
-            if (array != null && array.data().pointer().address() == base) {
-                e.setValue(RegionArrays.array(gradients, array.offset() - old.offset(), type, array.shape(), array.stride(),
-                        array.ordering()));
-            }
-        }
-        if (gradient instanceof DefaultGradient) {
-            Dl4jFields.GRADIENT_FLATTENED.set(gradient, gradientArray);
-        }
     }
 
     private void makeStateArray(long count) {
@@ -371,22 +356,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             for (UnitBinding.Table table : bindings.get(index).tables()) {
                 graphs.add(new SameDiffBinding(table, layer, this));
                 graphLayers.add(layer);
-            }
-        }
-    }
-
-    private void bindHostGradients() {
-        hostGradientOfUnit = new INDArray[units.size()];
-        slotGradientOfUnit = new INDArray[units.size()];
-        gradientInSlot = new boolean[units.size()];
-        for (int i = 0; i < units.size(); i++) {
-            NetworkUnit unit = units.get(i);
-            hostGradientOfUnit[i] = RegionArrays.vector(gradients, unit.offset, type, unit.length, rank2);
-            bindings.get(i).bindGradients(hostGradientOfUnit[i]);
-            Trainable view = UpdaterState.withGradients(unit.trainable, hostGradientOfUnit[i]);
-            onHost.put(unit.trainable, view);
-            if (unit.layer != null) {
-                onHost.put(unit.layer, view);
             }
         }
     }
@@ -421,7 +390,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
         return new HostUpdate(updater, updateEngine, new Region[] {master, gradients, state}, ElementType.of(type),
                 adapter.defaultConfiguration().isMiniBatch(), names, layer -> reached.contains(index.get(layer)),
-                layer -> Layers.frozen(units.get(index.get(layer))) && isZero(hostGradientOfUnit[index.get(layer)]));
+                layer -> Layers.frozen(units.get(index.get(layer))) && isZero(homes.host(index.get(layer))));
     }
 
     private static boolean isZero(INDArray array) {
@@ -456,13 +425,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** Starts the engine on the plan, which is final, in the slab taken for it. */
     private void start() {
         Program program = Program.compile(plan);
-        for (int i = 0; i < units.size(); i++) {
-            int slot = program.gradientSlot(i);
-            if (slot >= 0) {
-                long first = program.slotOffset(slot) / RegionArrays.elementBytes(type);
-                slotGradientOfUnit[i] = RegionArrays.vector(slab, first, type, units.get(i).length, rank2);
-            }
-        }
+        homes.useSlots(program, slab);
         shadow.start(program, device, gradients, slab);
     }
 
@@ -478,19 +441,15 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** DL4J's optimizer begins an iteration. */
     void openIteration() {
         owner = Thread.currentThread();
+        stepTaken = false;
         // An updater that was dropped must not come back as DL4J's own in mid-iteration: it would not wait for the gradients.
         heal();
         listenFirst();
         if (shadow.engine() == null) {
             makePlanFinal();
         }
-        synchronized (gradientInSlot) {
-            for (int i = 0; i < slotGradientOfUnit.length; i++) {
-                if (slotGradientOfUnit[i] != null && !gradientInSlot[i]) {
-                    bindings.get(i).bindGradients(slotGradientOfUnit[i]);
-                    gradientInSlot[i] = true;
-                }
-            }
+        synchronized (homes) {
+            homes.toSlots();
             refreshGraphs();
             shadow.engine().openTraining();
         }
@@ -523,7 +482,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
         if (engine == null || Thread.currentThread() != owner || !computing(phase)) {
             // On another thread, or with workspaces in inference only, it may be a pass all the same, and be followed by a backward one.
-            if (gradientInSlot[layer.index()] && CallerCheck.layerCodeReads()) {
+            if (homes.isInSlot(layer.index()) && CallerCheck.layerCodeReads()) {
                 gradientToHost(layer.index());
             }
             return layer.tracked(parameter);
@@ -562,7 +521,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
     }
 
-    private org.memferry.shadow.Lease lease(ShadowLayer layer, IterationEngine engine, Phase phase) {
+    private Lease lease(ShadowLayer layer, IterationEngine engine, Phase phase) {
         if (phase == Phase.IDLE || phase == Phase.INFERENCE) {
             if (phase == Phase.IDLE) {
                 engine.openInference();
@@ -577,14 +536,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
      * Another thread may ask, so that an iteration must not open in between.
      */
     private void gradientToHost(int unit) {
-        if (!gradientInSlot[unit]) {
+        if (!homes.isInSlot(unit)) {
             return;
         }
-        synchronized (gradientInSlot) {
+        synchronized (homes) {
             Phase phase = shadow.engine().phase();
-            if (gradientInSlot[unit] && (phase == Phase.IDLE || phase == Phase.INFERENCE)) {
-                bindings.get(unit).bindGradients(hostGradientOfUnit[unit]);
-                gradientInSlot[unit] = false;
+            if (phase == Phase.IDLE || phase == Phase.INFERENCE) {
+                homes.toHost(unit);
             }
         }
     }
@@ -618,7 +576,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (adapter.listeners().size() > 1) {
             engine.awaitGradients();
         }
-        showHostGradients(adapter.gradient());
+        homes.showHost(adapter.gradient());
     }
 
     /** A whole parameter table was walked: DL4J does so for the regularisation score, right after the backward pass. */
@@ -627,31 +585,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (engine != null && engine.phase() == Phase.BACKWARD && Thread.currentThread() == owner) {
             backwardEnded(adapter.network());
         }
-    }
-
-    /** Arrays over gradient slots in a gradient are replaced by the same piece of the host gradients. */
-    private void showHostGradients(Gradient gradient) {
-        if (gradient == null || slab == null) {
-            return;
-        }
-        Program program = shadow.engine().program();
-        for (Map.Entry<String, INDArray> e : gradient.gradientForVariable().entrySet()) {
-            Integer unit = unitIndex.get(unitOf(e.getKey()));
-            INDArray array = e.getValue();
-            if (unit == null || array == null || program.gradientSlot(unit) < 0) {
-                continue;
-            }
-            long first = program.slotOffset(program.gradientSlot(unit)) / RegionArrays.elementBytes(type);
-            if (RegionArrays.startsAt(array, slab, first)) {
-                e.setValue(hostGradientViews.computeIfAbsent(e.getKey(), k -> RegionArrays.array(gradients,
-                        units.get(unit).offset + array.offset(), type, array.shape(), array.stride(), array.ordering())));
-            }
-        }
-    }
-
-    private static String unitOf(String gradientKey) {
-        int end = gradientKey.lastIndexOf('_');
-        return end < 0 ? gradientKey : gradientKey.substring(0, end);
     }
 
     @Override
@@ -680,14 +613,14 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private void bringGradients(Gradient gradient, IterationEngine engine) {
         engine.awaitGradients();
         for (String key : gradient.gradientForVariable().keySet()) {
-            Integer unit = unitIndex.get(unitOf(key));
+            Integer unit = homes.unitOf(key);
             if (unit != null && plan.layers().get(unit).gradientHome() == GradientHome.SLOT && !engine.gradientTaken(unit)) {
                 throw new MemFerryException("layer " + plan.network().layers().get(unit) + " wrote a gradient without reading a parameter"
                         + " in backward, so its gradient slot may hold another layer's by now. Nothing was updated. Fix its home with "
                         + "placeGradient(\"" + units.get(unit).name + "\", DIRECT).");
             }
         }
-        showHostGradients(gradient);
+        homes.showHost(gradient);
     }
 
     @Override

@@ -10,6 +10,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
+import org.memferry.Needs;
 import org.memferry.plan.Placement;
 import org.nd4j.linalg.activations.Activation;
 import org.nd4j.linalg.learning.config.Adam;
@@ -28,7 +29,6 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 /**
  * Attaching to a fresh network never holds more in memory than the plan says it will in the end: parameters, gradients and updater state.
@@ -46,7 +46,7 @@ class AttachMemoryTest {
     @ParameterizedTest(name = "{0} on {1}")
     @CsvSource({"attach, host", "attach, emulated:64MB", "init, host"})
     void theResidentSetNeverExceedsThePlan(String way, String device) throws Exception {
-        assumeTrue(Files.isReadable(STATUS) && Files.isWritable(CLEAR), "the kernel shows no resettable peak in /proc/self");
+        Needs.that(Files.isReadable(STATUS) && Files.isWritable(CLEAR), "the kernel shows no resettable peak in /proc/self");
         String output = run(way, device);
         long plan = value(output, "plan");
         assertThat(plan).as("tens of millions of parameters with gradient and Adam's state").isGreaterThan(16L * 20_000_000);

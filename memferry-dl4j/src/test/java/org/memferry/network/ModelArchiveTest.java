@@ -2,7 +2,6 @@ package org.memferry.network;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -48,6 +47,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.memferry.Needs;
 import org.memferry.base.MemFerryException;
 import org.memferry.base.RefusedException;
 import org.nd4j.linalg.api.buffer.DataType;
@@ -477,7 +477,7 @@ class ModelArchiveTest {
 
     @Test
     void writing_over_a_file_keeps_its_permissions_and_follows_a_link() throws IOException {
-        assumeTrue(Files.getFileStore(directory).supportsFileAttributeView("posix"));
+        Needs.that(Files.getFileStore(directory).supportsFileAttributeView("posix"), "the file system keeps no POSIX permissions");
         Net old = new Net(layers(DataType.FLOAT, new Sgd(0.1)));
         File file = ourSave(old, "model.zip");
         Files.setPosixFilePermissions(file.toPath(), PosixFilePermissions.fromString("rw-rw----"));

@@ -6,6 +6,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.memferry.Needs;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.base.RefusedException;
 import org.memferry.device.NativeMemory;
@@ -40,7 +41,6 @@ import java.util.stream.Stream;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 /** Every kernel gives stock ND4J's bits for every rule, regularisation and type. */
 class FusedUpdateTest {
@@ -277,7 +277,7 @@ class FusedUpdateTest {
                 }
             }
         } catch (OutOfMemoryException e) {
-            assumeTrue(false, e.getMessage());
+            Needs.that(false, e.getMessage());
         } finally {
             memory.forEach(NativeMemory::free);
         }

@@ -1,10 +1,9 @@
 package org.memferry.update;
 
+import org.memferry.Needs;
+
 import java.util.ArrayList;
 import java.util.List;
-
-import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 /** The kernels that this machine can run. */
 final class Kernels {
@@ -27,9 +26,6 @@ final class Kernels {
     /** Skips the test, with the reason, where the native library is missing; fails it there when everything is required. */
     static void needNative() {
         String failure = NativeLibrary.load();
-        if (Boolean.getBoolean("memferry.requireAll")) {
-            assertThat(failure).as("native update kernel").isNull();
-        }
-        assumeTrue(failure == null, "no native update kernel: " + failure);
+        Needs.that(failure == null, "no native update kernel: " + failure);
     }
 }

@@ -1,6 +1,7 @@
 package org.memferry.update;
 
 import org.junit.jupiter.api.Test;
+import org.memferry.Needs;
 import org.nd4j.linalg.api.buffer.DataType;
 
 import java.io.IOException;
@@ -14,7 +15,6 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 class NativeLibraryTest {
 
@@ -58,7 +58,7 @@ class NativeLibraryTest {
         try {
             process = new ProcessBuilder("objdump", option, library.toString()).redirectErrorStream(true).start();
         } catch (IOException e) {
-            assumeTrue(Boolean.getBoolean("memferry.requireAll"), "no objdump: " + e.getMessage());
+            Needs.that(false, "no objdump: " + e.getMessage());
             throw e;
         }
         try (InputStream in = process.getInputStream()) {
