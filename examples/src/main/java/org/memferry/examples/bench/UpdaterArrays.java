@@ -11,6 +11,7 @@ import org.memferry.update.UpdateWorkers;
 import org.nd4j.linalg.api.buffer.DataType;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.factory.Nd4j;
+import org.nd4j.linalg.learning.config.Adam;
 
 import java.util.Random;
 
@@ -20,6 +21,7 @@ import java.util.Random;
  */
 final class UpdaterArrays implements AutoCloseable {
 
+    private static final boolean ROWS = wantsRows();
     private static final int PATTERN = 1 << 16;
 
     final INDArray parameters;
@@ -62,9 +64,9 @@ final class UpdaterArrays implements AutoCloseable {
         return host.allocateHost(Math.multiplyExact(elements, (long) Float.BYTES), purpose);
     }
 
-    /** Of rank 1, as DL4J's updater blocks hand them to ND4J: some of its operations take half as long again for other layouts. */
+    /** As DL4J's updater blocks hand them to ND4J: of rank 1, or rows in 1.0.0-M1.1. Some operations take half as long again for rows. */
     private static INDArray array(Region region) {
-        return RegionArrays.vector(region, 0, DataType.FLOAT, region.bytes() / Float.BYTES, false);
+        return RegionArrays.vector(region, 0, DataType.FLOAT, region.bytes() / Float.BYTES, ROWS);
     }
 
     /** Positive, so that the stream, which adds gradients to second moments, leaves no negative ones: ND4J's square root minds them. */
@@ -120,5 +122,15 @@ final class UpdaterArrays implements AutoCloseable {
         }
         spareRegion.close();
         host.close();
+    }
+
+    /** Whether DL4J's rules want their state as a row, found out by giving one a vector. */
+    private static boolean wantsRows() {
+        try {
+            new Adam().instantiate(Nd4j.create(DataType.FLOAT, 2), true);
+            return false;
+        } catch (ArrayIndexOutOfBoundsException e) {
+            return true;
+        }
     }
 }
