@@ -9,6 +9,7 @@ import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -153,7 +154,7 @@ public final class Program {
                 slots[count++] = i;
             }
         }
-        return java.util.Arrays.copyOf(slots, count);
+        return Arrays.copyOf(slots, count);
     }
 
     Pass training() {
@@ -173,8 +174,8 @@ public final class Program {
         private final int[] lastVisit = new int[slots()];
 
         SlotAssignment() {
-            java.util.Arrays.fill(holds, -1);
-            java.util.Arrays.fill(lastVisit, -1);
+            Arrays.fill(holds, -1);
+            Arrays.fill(lastVisit, -1);
         }
 
         void visit(int layer, boolean backward) {

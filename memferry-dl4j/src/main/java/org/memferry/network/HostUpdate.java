@@ -18,6 +18,7 @@ import org.memferry.update.UpdateRange;
 import org.memferry.update.UpdateRequest;
 import org.memferry.update.UpdateRule;
 import org.nd4j.linalg.api.memory.MemoryWorkspace;
+import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.learning.config.IUpdater;
 import org.nd4j.linalg.learning.regularization.Regularization;
 
@@ -104,7 +105,7 @@ final class HostUpdate {
 
     private static Gradient gradientOf(String layer, Gradient all) {
         Gradient own = new DefaultGradient();
-        for (Map.Entry<String, org.nd4j.linalg.api.ndarray.INDArray> e : all.gradientForVariable().entrySet()) {
+        for (Map.Entry<String, INDArray> e : all.gradientForVariable().entrySet()) {
             int end = e.getKey().lastIndexOf('_');
             if (end >= 0 && e.getKey().substring(0, end).equals(layer)) {
                 own.setGradientFor(e.getKey().substring(end + 1), e.getValue());

@@ -26,11 +26,13 @@ import org.nd4j.linalg.api.ndarray.INDArray;
 
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BiFunction;
+import java.util.function.Function;
 
 /**
  * Puts other arrays into the layer objects of one unit: the parameter view, the parameter table and whatever else keeps a parameter
@@ -141,7 +143,7 @@ final class UnitBinding {
         }
         // Noise leaves biases alone, hands out the array itself and caches it from forward to backward.
         ParamInitializer initializer = layer.conf().getLayer().initializer();
-        Set<String> biases = new java.util.HashSet<>();
+        Set<String> biases = new HashSet<>();
         for (String key : keys) {
             if (!initializer.isWeightParam(layer.conf().getLayer(), key)) {
                 biases.add(key);
@@ -163,10 +165,10 @@ final class UnitBinding {
     /**
      * Replaces every parameter array of the unit.
      *
-     * @param views  makes the flat array over elements (offset, length) of the unit
-     * @param tables makes the parameter table of a layer object
+     * @param views   makes the flat array over elements (offset, length) of the unit
+     * @param tableOf makes the parameter table of a layer object
      */
-    void bind(BiFunction<Long, Long, INDArray> views, java.util.function.Function<Table, Map<String, INDArray>> tableOf) {
+    void bind(BiFunction<Long, Long, INDArray> views, Function<Table, Map<String, INDArray>> tableOf) {
         for (Table table : tables) {
             INDArray view = views.apply(table.offset, table.length);
             Map<String, INDArray> parameters = tableOf.apply(table);
