@@ -9,7 +9,8 @@ package org.memferry.device;
  * {@link Ticket} marks a point in one of these queues, and a queue or the host can be told to wait for it.
  *
  * <p>Tickets are made once, when a plan becomes final, and recorded again in every iteration: after that a device allocates nothing.
- * All methods but {@link #metrics()} are called by the thread that trains.
+ * All methods are called by the thread that trains, and {@link #metrics()} by any. Where the optimizer steps beside backward its thread
+ * calls {@link #hostWaits} and {@link #copyToDevice} too; the caller sees to it that copies are submitted by one thread at a time.
  */
 public interface Device extends AutoCloseable {
 
@@ -62,7 +63,7 @@ public interface Device extends AutoCloseable {
     void computeWaits(Ticket ticket);
 
     /**
-     * Blocks the calling thread until the ticket is done.
+     * Blocks the calling thread until the ticket is done. Time that the training thread stands still counts as waited.
      *
      * @throws org.memferry.base.MemFerryException if the work behind the ticket failed
      */
@@ -73,11 +74,12 @@ public interface Device extends AutoCloseable {
      * virtual) models from this what reading in place costs. A visit still open ends: nobody says when an inference pass does, and several
      * attachments may share a device.
      *
-     * @param layer       index of the layer
-     * @param backward    the pass
-     * @param directBytes bytes that this visit reads or writes in place over the link, touches included; 0 if none
+     * @param layer        index of the layer
+     * @param backward     the pass
+     * @param readBytes    bytes that this visit reads in place over the link, touches included; 0 if none
+     * @param writtenBytes bytes that it writes in place, likewise
      */
-    void visitStarted(int layer, boolean backward, long directBytes);
+    void visitStarted(int layer, boolean backward, long readBytes, long writtenBytes);
 
     /** Tells the device that the compute stream left the layer entered last; does nothing if no visit is open. */
     void visitEnded();

@@ -12,12 +12,13 @@ import org.memferry.base.RefusedException;
  * <p>As text a trace is a head line, then one line per pass; tokens are separated by blanks:
  * <pre>
  * memferry-trace 1 layers 3
- * T 0 1*2 2 F 2 1 0 B G w0 w1 w2 C
+ * T 0 1*2 2 F 2 1 0 B G u0 u1 u2 C
  * I 0 1 2
  * </pre>
  * {@code T} training opened, {@code I} inference opened, {@code n} layer n read, {@code n*k} read k times in a row, {@code F} forward
  * ended, {@code B} backward ended, {@code G} gradients awaited, {@code C} training closed, {@code X} given up, {@code wn} the master of
- * layer n written, {@code W} any master may have been written, {@code sn@k} layer n restaged in slot k.
+ * layer n written, {@code W} any master may have been written, {@code un} the optimizer's step of layer n taken, {@code sn@k} layer n
+ * restaged in slot k.
  *
  * <p>Events before the first opened pass are left out. Recording takes 8 bytes per event; an engine that is not recorded asks one field
  * per event.
@@ -32,7 +33,7 @@ public final class AccessTrace {
     /** Kinds of events, with the letter of their token; reads have none. */
     private enum Event {
         TRAINING('T'), INFERENCE('I'), READ('\0'), FORWARD_ENDED('F'), BACKWARD_ENDED('B'), GRADIENTS_AWAITED('G'), CLOSED('C'),
-        ABORTED('X'), WRITTEN('w'), ALL_WRITTEN('W'), RESTAGED('s');
+        ABORTED('X'), WRITTEN('w'), ALL_WRITTEN('W'), RESTAGED('s'), STEP_TAKEN('u');
 
         private static final Event[] ALL = values();
         private final char letter;
@@ -131,6 +132,10 @@ public final class AccessTrace {
         add(Event.ALL_WRITTEN, 0, 0);
     }
 
+    void stepTaken(int layer) {
+        add(Event.STEP_TAKEN, layer, 0);
+    }
+
     void restaged(int layer, int slot) {
         add(Event.RESTAGED, layer, slot);
     }
@@ -150,6 +155,10 @@ public final class AccessTrace {
         }
         events[size++] = (long) layer << 32 | (long) detail << 4 | event.ordinal();
         return true;
+    }
+
+    private static boolean isOfLayer(Event event) {
+        return event == Event.READ || event == Event.WRITTEN || event == Event.RESTAGED || event == Event.STEP_TAKEN;
     }
 
     private static Event event(long packed) {
@@ -219,6 +228,9 @@ public final class AccessTrace {
             case WRITTEN:
                 engine.masterWritten(layer(packed));
                 break;
+            case STEP_TAKEN:
+                engine.stepTaken(layer(packed));
+                break;
             case ALL_WRITTEN:
                 engine.masterWritten();
                 break;
@@ -252,7 +264,7 @@ public final class AccessTrace {
             if (event != Event.READ) {
                 text.append(event.letter);
             }
-            if (event == Event.READ || event == Event.WRITTEN || event == Event.RESTAGED) {
+            if (isOfLayer(event)) {
                 text.append(layer(packed));
             }
             if (event == Event.RESTAGED) {
@@ -287,9 +299,9 @@ public final class AccessTrace {
 
     private void addToken(String token, int line) {
         Event event = Character.isDigit(token.charAt(0)) ? Event.READ : Event.of(token.charAt(0));
-        boolean ofLayer = event == Event.READ || event == Event.WRITTEN || event == Event.RESTAGED;
+        boolean ofLayer = isOfLayer(event);
         if (event == null || !ofLayer && token.length() > 1) {
-            throw refused(line, token, "a layer, or one of T I F B G C X W w<layer> s<layer>@<slot>");
+            throw refused(line, token, "a layer, or one of T I F B G C X W w<layer> u<layer> s<layer>@<slot>");
         }
         if (size == 0 && event != Event.TRAINING && event != Event.INFERENCE) {
             throw refused(line, token, "T or I before any other event");

@@ -1,5 +1,6 @@
 package org.memferry.engine;
 
+import org.memferry.base.MemFerryException;
 import org.memferry.device.Device;
 import org.memferry.device.Region;
 import org.memferry.device.Ticket;
@@ -8,6 +9,7 @@ import org.memferry.plan.LayerDescription;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Runs a {@link Program} on a {@link Device}, driven by access events: iteration opened, layer read, forward ended, backward ended,
@@ -15,8 +17,11 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * the one it needs, and brings each gradient to the host when its layer has been left.
  *
  * <p>What a slot holds is tagged with the version of the master it was copied from. A visit only ever sees a slot of its own layer with
- * the present version: anything else is copied again first. All methods but {@link #masterWritten()} are called by the thread that
- * opened the iteration. Nothing is allocated after construction.
+ * the present version: anything else is copied again first. Nothing is allocated after construction.
+ *
+ * <p>All methods are called by the thread that opened the iteration, with two exceptions: {@link #masterWritten()} by any thread, and
+ * {@link #updated(int)} by the thread that takes the optimizer's steps while backward goes on. One lock orders these; it is given back
+ * wherever the training thread stands still, so that copies behind a step start at once.
  */
 public final class IterationEngine implements AutoCloseable {
 
@@ -40,6 +45,8 @@ public final class IterationEngine implements AutoCloseable {
     private final Region gradients;
     private final Region slab;
     private final VisitListener listener;
+    private final GradientListener gradientListener;
+    private final ReentrantLock lock = new ReentrantLock();
     private final EngineMetrics metrics = new EngineMetrics();
 
     private final int[] slotLayer;
@@ -51,8 +58,10 @@ public final class IterationEngine implements AutoCloseable {
     private final Ticket[] slotReady;
     private final Ticket[] slotLeft;
     private final Ticket[][] afterLeft;
-    /** Per gradient slot: the copy that took the last gradient away. */
+    /** Per gradient slot: the copy that took the last gradient away; the ticket of the layer it was of. */
     private final Ticket[] gradientGone;
+    /** Per layer: its gradient of the iteration is in the host gradients. */
+    private final Ticket[] gradientArrived;
 
     private final AtomicLong networkVersion = new AtomicLong();
     private final AtomicLongArray layerVersion;
@@ -64,6 +73,8 @@ public final class IterationEngine implements AutoCloseable {
     private int nextCopy;
     private boolean gradientsPending;
     private final boolean[] gradientTaken;
+    /** Per layer: the optimizer's step of this iteration has been taken and said so. */
+    private final boolean[] stepped;
     private volatile AccessTrace trace = AccessTrace.OFF;
 
     /**
@@ -75,12 +86,23 @@ public final class IterationEngine implements AutoCloseable {
      * @param listener  told when a layer has been left
      */
     public IterationEngine(Program program, Device device, Region master, Region gradients, Region slab, VisitListener listener) {
+        this(program, device, master, gradients, slab, listener, GradientListener.NONE);
+    }
+
+    /**
+     * As above, with somebody who takes steps as gradients arrive.
+     *
+     * @param gradientListener told when a gradient is on its way to the host
+     */
+    public IterationEngine(Program program, Device device, Region master, Region gradients, Region slab, VisitListener listener,
+            GradientListener gradientListener) {
         this.program = program;
         this.device = device;
         this.master = master;
         this.gradients = gradients;
         this.slab = slab;
         this.listener = listener;
+        this.gradientListener = gradientListener;
         int slots = program.slots();
         this.slotLayer = new int[slots];
         Arrays.fill(slotLayer, -1);
@@ -99,7 +121,13 @@ public final class IterationEngine implements AutoCloseable {
             gradientGone[i] = device.newTicket();
         }
         this.layerVersion = new AtomicLongArray(program.plan().layers().size());
-        this.gradientTaken = new boolean[program.plan().layers().size()];
+        int layers = program.plan().layers().size();
+        this.gradientTaken = new boolean[layers];
+        this.stepped = new boolean[layers];
+        this.gradientArrived = new Ticket[layers];
+        for (int i = 0; i < layers; i++) {
+            gradientArrived[i] = device.newTicket();
+        }
         this.pass = program.training();
     }
 
@@ -129,23 +157,38 @@ public final class IterationEngine implements AutoCloseable {
 
     /** A training iteration begins: copies for its first layers start. */
     public void openTraining() {
-        begin(Phase.FORWARD, program.training());
-        trace.training();
+        lock.lock();
+        try {
+            begin(Phase.FORWARD, program.training());
+            trace.training();
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** An inference pass begins. */
     public void openInference() {
-        begin(Phase.INFERENCE, program.inference());
-        metrics.inferencePasses++;
-        trace.inference();
+        lock.lock();
+        try {
+            begin(Phase.INFERENCE, program.inference());
+            metrics.inferencePasses++;
+            trace.inference();
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Whatever was running is over, completed or not; nothing of ours is running any more. */
     public void abort() {
-        if (phase != Phase.IDLE) {
-            trace.aborted();
+        lock.lock();
+        try {
+            if (phase != Phase.IDLE) {
+                trace.aborted();
+            }
+            giveUp();
+        } finally {
+            lock.unlock();
         }
-        giveUp();
     }
 
     private void giveUp() {
@@ -170,6 +213,7 @@ public final class IterationEngine implements AutoCloseable {
         current = -1;
         nextCopy = 0;
         Arrays.fill(gradientTaken, false);
+        Arrays.fill(stepped, false);
         issueCopies();
     }
 
@@ -181,8 +225,13 @@ public final class IterationEngine implements AutoCloseable {
      * @throws IllegalStateException if no pass was opened
      */
     public int read(int layer) {
-        trace.read(layer);
-        return serve(layer);
+        lock.lock();
+        try {
+            trace.read(layer);
+            return serve(layer);
+        } finally {
+            lock.unlock();
+        }
     }
 
     private int serve(int layer) {
@@ -215,10 +264,13 @@ public final class IterationEngine implements AutoCloseable {
         }
         if (phase != Phase.UPDATE) {
             metrics.unplannedReads++;
+        } else if (stepped[layer]) {
+            throw new MemFerryException("layer " + name(layer) + " is read again after backward, but its step of this iteration has been "
+                    + "taken already: the reader would see the next iteration's parameters. Attach with eagerUpdate(false).");
         }
         int resident = program.residentSlot(layer);
         if (resident != Program.MASTER && holds(resident, layer)) {
-            device.computeWaits(slotReady[resident]);
+            computeWaits(slotReady[resident]);
             slotReadOutside[resident] = true;
             return resident;
         }
@@ -239,10 +291,10 @@ public final class IterationEngine implements AutoCloseable {
             slotLeases[v.slot]++;
         }
         if (v.gradientSlot >= 0) {
-            device.computeWaits(gradientGone[v.gradientSlot]);
+            computeWaits(gradientGone[v.gradientSlot]);
             device.released(slab, program.slotOffset(v.gradientSlot), program.slotBytes(v.gradientSlot));
         }
-        device.visitStarted(v.layer, v.backward, v.directBytes);
+        device.visitStarted(v.layer, v.backward, v.readBytes, v.writtenBytes);
     }
 
     /** A visit that was never entered: its slot is free; a gradient in a slot it would have shared cannot have been written. */
@@ -256,16 +308,16 @@ public final class IterationEngine implements AutoCloseable {
         if (!inside) {
             return;
         }
+        endVisit();
         inside = false;
         Visit v = pass.visits[current];
-        device.visitEnded();
         if (v.slot >= 0) {
             slotLeases[v.slot]--;
             device.recordCompute(slotLeft[v.slot]);
         }
         listener.left(v.layer, v.slot);
-        if (v.backward && v.gradientSlot >= 0 && takeGradient) {
-            copyGradient(v);
+        if (v.backward && v.gradientSlot != Program.NONE && takeGradient) {
+            takeGradient(v);
         }
         if (v.slot >= 0 && v.lastUse && !program.isResident(v.slot)) {
             slotLayer[v.slot] = -1;
@@ -273,14 +325,27 @@ public final class IterationEngine implements AutoCloseable {
         }
     }
 
-    private void copyGradient(Visit v) {
-        LayerDescription layer = program.plan().network().layers().get(v.layer);
+    private void takeGradient(Visit v) {
+        Ticket arrived = gradientArrived[v.layer];
+        if (v.gradientSlot == Program.MASTER) {
+            device.recordCompute(arrived);
+        } else {
+            copyGradient(v, arrived);
+        }
         gradientTaken[v.layer] = true;
+        gradientsPending = true;
+        gradientListener.coming(v.layer, arrived);
+    }
+
+    private void copyGradient(Visit v, Ticket arrived) {
+        LayerDescription layer = program.plan().network().layers().get(v.layer);
         device.recordCompute(slotLeft[v.gradientSlot]);
         if (layer.gradientCount() > 0) {
             device.copyToHost(slab, program.slotOffset(v.gradientSlot), gradients, byteOffset(layer), layer.gradientBytes(),
-                    afterLeft[v.gradientSlot], gradientGone[v.gradientSlot]);
-            gradientsPending = true;
+                    afterLeft[v.gradientSlot], arrived);
+            gradientGone[v.gradientSlot] = arrived;
+        } else {
+            device.recordCompute(arrived);
         }
     }
 
@@ -330,7 +395,7 @@ public final class IterationEngine implements AutoCloseable {
             copyParameters(v.layer, v.slot);
             slotLeases[v.slot]++;
         }
-        device.computeWaits(slotReady[v.slot]);
+        computeWaits(slotReady[v.slot]);
         return v.slot;
     }
 
@@ -345,13 +410,18 @@ public final class IterationEngine implements AutoCloseable {
      * where DL4J computes a score after the backward pass.
      */
     public void restage(int layer, int slot) {
-        trace.restaged(layer, slot);
-        if (!holds(slot, layer)) {
-            copyParameters(layer, slot);
-            slotRestaged[slot] = !program.isResident(slot);
+        lock.lock();
+        try {
+            trace.restaged(layer, slot);
+            if (!holds(slot, layer)) {
+                copyParameters(layer, slot);
+                slotRestaged[slot] = !program.isResident(slot);
+            }
+            computeWaits(slotReady[slot]);
+            slotReadOutside[slot] = true;
+        } finally {
+            lock.unlock();
         }
-        device.computeWaits(slotReady[slot]);
-        slotReadOutside[slot] = true;
     }
 
     /** What was restaged has been read by now. */
@@ -368,17 +438,31 @@ public final class IterationEngine implements AutoCloseable {
 
     /** The forward pass of training is over. */
     public void forwardEnded() {
-        if (phase == Phase.FORWARD) {
-            trace.forwardEnded();
-            leave(false);
-            current = Math.max(current, pass.firstBackward - 1);
-            phase = Phase.BACKWARD;
-            issueCopies();
+        lock.lock();
+        try {
+            if (phase == Phase.FORWARD) {
+                trace.forwardEnded();
+                leave(false);
+                current = Math.max(current, pass.firstBackward - 1);
+                phase = Phase.BACKWARD;
+                issueCopies();
+            }
+        } finally {
+            lock.unlock();
         }
     }
 
     /** The backward pass of training is over: the last layer is left. */
     public void backwardEnded() {
+        lock.lock();
+        try {
+            endBackward();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void endBackward() {
         if (phase == Phase.FORWARD || phase == Phase.BACKWARD) {
             trace.backwardEnded();
             leave(true);
@@ -393,36 +477,130 @@ public final class IterationEngine implements AutoCloseable {
 
     /** Blocks until every gradient of the iteration is in the host gradients. */
     public void awaitGradients() {
-        backwardEnded();
-        if (gradientsPending) {
-            trace.gradientsAwaited();
+        lock.lock();
+        try {
+            endBackward();
+            if (gradientsPending) {
+                trace.gradientsAwaited();
+            }
+            awaitCopiesToHost();
+        } finally {
+            lock.unlock();
         }
-        awaitCopiesToHost();
     }
 
     private void awaitCopiesToHost() {
         if (gradientsPending) {
-            for (int slot = 0; slot < gradientGone.length; slot++) {
-                device.hostWaits(gradientGone[slot]);
+            for (int layer = 0; layer < gradientArrived.length; layer++) {
+                if (gradientTaken[layer]) {
+                    hostWaits(gradientArrived[layer]);
+                }
             }
             gradientsPending = false;
         }
     }
 
+    /**
+     * The optimizer's step of a layer has been taken, while the iteration goes on: the copy that the next iteration begins with starts if
+     * its slot has been read for the last time. Called by the thread that takes the steps.
+     */
+    public void updated(int layer) {
+        lock.lock();
+        try {
+            layerVersion.incrementAndGet(layer);
+            stepped[layer] = true;
+            int slot = program.firstCopySlot(layer);
+            if (slot != Program.MASTER && isReadForTheLastTime(slot)) {
+                refresh(layer, slot);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** True if no visit of this iteration reads a slot any more. */
+    private boolean isReadForTheLastTime(int slot) {
+        int last = program.lastVisitOfSlot(slot);
+        return (phase == Phase.BACKWARD || phase == Phase.UPDATE) && (last < current || last == current && !inside)
+                && slotLeases[slot] == 0 && !slotRestaged[slot];
+    }
+
+    private void refresh(int layer, int slot) {
+        if (!program.plan().network().layers().get(layer).writtenAfterUpdate() && !holds(slot, layer)) {
+            copyParameters(layer, slot);
+        }
+    }
+
+    /** The optimizer's step of a layer was taken in this iteration, whether {@link #updated} has said so or not. */
+    public void stepTaken(int layer) {
+        lock.lock();
+        try {
+            trace.stepTaken(layer);
+            if (!stepped[layer]) {
+                layerVersion.incrementAndGet(layer);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** The iteration is over and the master holds its result: device copies that are kept are refreshed. */
     public void closeTraining() {
-        awaitGradients();
-        releaseRestaged();
-        trace.closed();
-        metrics.iterations++;
-        phase = Phase.IDLE;
-        pass = program.training();
-        current = -1;
-        for (Copy c : pass.copies) {
-            boolean early = !program.plan().network().layers().get(c.layer).writtenAfterUpdate();
-            if (c.afterVisit < 0 && early && !holds(c.slot, c.layer)) {
-                copyParameters(c.layer, c.slot);
+        lock.lock();
+        try {
+            endBackward();
+            awaitCopiesToHost();
+            releaseRestaged();
+            trace.closed();
+            metrics.iterations++;
+            phase = Phase.IDLE;
+            pass = program.training();
+            current = -1;
+            for (Copy c : pass.copies) {
+                if (c.afterVisit < 0) {
+                    refresh(c.layer, c.slot);
+                }
             }
+            if (program.plan().updateTiming().waitsForCopies()) {
+                awaitCopiesToDevice();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void awaitCopiesToDevice() {
+        for (Ticket ready : slotReady) {
+            hostWaits(ready);
+        }
+    }
+
+    // Standing still without the lock.
+
+    private void computeWaits(Ticket ticket) {
+        lock.unlock();
+        try {
+            device.computeWaits(ticket);
+        } finally {
+            lock.lock();
+        }
+    }
+
+    private void hostWaits(Ticket ticket) {
+        lock.unlock();
+        try {
+            device.hostWaits(ticket);
+        } finally {
+            lock.lock();
+        }
+    }
+
+    private void endVisit() {
+        lock.unlock();
+        try {
+            device.visitEnded();
+        } finally {
+            lock.lock();
         }
     }
 
@@ -454,10 +632,15 @@ public final class IterationEngine implements AutoCloseable {
     /** Waits until no copy of ours is running. The device and the regions stay open. */
     @Override
     public void close() {
-        abort();
-        for (int slot = 0; slot < slotReady.length; slot++) {
-            device.hostWaits(slotReady[slot]);
-            device.hostWaits(gradientGone[slot]);
+        lock.lock();
+        try {
+            giveUp();
+            awaitCopiesToDevice();
+            for (Ticket arrived : gradientArrived) {
+                hostWaits(arrived);
+            }
+        } finally {
+            lock.unlock();
         }
     }
 }

@@ -11,6 +11,7 @@ import org.memferry.plan.Plan;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * A plan compiled to what the engine does: slots with fixed addresses, the visits of a training iteration and of an inference pass with
@@ -35,6 +36,8 @@ public final class Program {
     private final int firstGradientSlot;
     private final Pass training;
     private final Pass inference;
+    private final int[] firstCopySlot;
+    private final int[] lastVisitOfSlot;
 
     private Program(Plan plan) {
         this.plan = plan;
@@ -49,13 +52,9 @@ public final class Program {
             }
         }
         this.residents = bytes.size();
-        for (int i = 0; i < plan.parameterSlots(); i++) {
-            bytes.add(plan.parameterSlotBytes());
-        }
+        Arrays.stream(plan.parameterSlots()).forEach(bytes::add);
         this.firstGradientSlot = bytes.size();
-        for (int i = 0; i < plan.gradientSlots(); i++) {
-            bytes.add(plan.gradientSlotBytes());
-        }
+        Arrays.stream(plan.gradientSlots()).forEach(bytes::add);
         this.slotOffset = new long[bytes.size()];
         this.slotBytes = new long[bytes.size()];
         long offset = 0;
@@ -68,6 +67,20 @@ public final class Program {
         NetworkDescription network = plan.network();
         this.training = compile(network.forwardOrder(), network.backwardOrder());
         this.inference = compile(network.inferenceOrder(), new int[0]);
+        this.firstCopySlot = new int[layers];
+        Arrays.fill(firstCopySlot, MASTER);
+        for (Copy copy : training.copies) {
+            if (copy.afterVisit < 0) {
+                firstCopySlot[copy.layer] = copy.slot;
+            }
+        }
+        this.lastVisitOfSlot = new int[slotBytes.length];
+        Arrays.fill(lastVisitOfSlot, -1);
+        for (int v = 0; v < training.visits.length; v++) {
+            if (training.visits[v].slot >= 0) {
+                lastVisitOfSlot[training.visits[v].slot] = v;
+            }
+        }
     }
 
     /** Compiles a plan. */
@@ -75,20 +88,38 @@ public final class Program {
         return new Program(plan);
     }
 
-    /** Gradient slots go round in the order of the backward pass, so that neighbours never share one if there are two. */
+    /**
+     * In the order of the backward pass: of the slots that are large enough the one whose last gradient is longest ago, so that
+     * neighbours never share one if there are two.
+     */
     private int[] assignGradientSlots() {
         int[] slots = new int[plan.layers().size()];
         for (int i = 0; i < slots.length; i++) {
             slots[i] = plan.layers().get(i).gradientHome() == GradientHome.NONE ? NONE : MASTER;
         }
-        int next = 0;
+        int[] lastUse = new int[slots()];
+        Arrays.fill(lastUse, -1);
+        int now = 0;
         for (int layer : plan.network().backwardOrder()) {
             if (plan.layers().get(layer).gradientHome() == GradientHome.SLOT) {
-                slots[layer] = firstGradientSlot + next;
-                next = (next + 1) % plan.gradientSlots();
+                slots[layer] = oldest(firstGradientSlot, slots(), plan.network().layers().get(layer).parameterBytes(), lastUse);
+                lastUse[slots[layer]] = now++;
             }
         }
         return slots;
+    }
+
+    /** The slot of a range that is large enough and was used longest ago; the smallest of these. */
+    private int oldest(int from, int to, long bytes, int[] lastUse) {
+        int best = -1;
+        for (int slot = from; slot < to; slot++) {
+            boolean fits = slotBytes[slot] >= bytes;
+            if (fits && (best < 0 || lastUse[slot] < lastUse[best]
+                    || lastUse[slot] == lastUse[best] && slotBytes[slot] < slotBytes[best])) {
+                best = slot;
+            }
+        }
+        return best;
     }
 
     private Pass compile(int[] forward, int[] backward) {
@@ -157,6 +188,16 @@ public final class Program {
         return Arrays.copyOf(slots, count);
     }
 
+    /** The slot that the next iteration's first copy of a layer goes to before anything was read, or {@link #MASTER}. */
+    int firstCopySlot(int layer) {
+        return firstCopySlot[layer];
+    }
+
+    /** Index of the last visit of a training iteration that reads a slot, -1 if none does. */
+    int lastVisitOfSlot(int slot) {
+        return lastVisitOfSlot[slot];
+    }
+
     Pass training() {
         return training;
     }
@@ -183,15 +224,16 @@ public final class Program {
             LayerPlan decision = plan.layers().get(layer);
             Placement placement = backward ? decision.backward() : decision.forward();
             int gradient = backward ? gradientSlot[layer] : NONE;
-            long direct = gradient == MASTER ? description.gradientBytes() : 0;
+            long written = gradient == MASTER ? description.gradientBytes() : 0;
+            long read = 0;
             int slot = MASTER;
             if (placement == Placement.DIRECT) {
                 int touches = backward ? description.backwardTouches() : description.forwardTouches();
-                direct = Math.addExact(direct, Math.multiplyExact(description.parameterBytes(), (long) touches));
+                read = Math.multiplyExact(description.parameterBytes(), (long) touches);
             } else {
                 slot = serve(layer, placement == Placement.RESIDENT ? residentSlot[layer] : sharedSlot(layer, description));
             }
-            visits.add(new Visit(layer, backward, slot, gradient, direct));
+            visits.add(new Visit(layer, backward, slot, gradient, read, written));
         }
 
         private int serve(int layer, int slot) {
@@ -208,18 +250,20 @@ public final class Program {
         /** The slot that holds the layer already, or the one whose last reader is longest ago. */
         private int sharedSlot(int layer, LayerDescription description) {
             if (description.fixedSlot()) {
-                return residents + layer % plan.parameterSlots();
+                return fixedSlot(layer, description);
             }
-            int oldest = residents;
             for (int slot = residents; slot < firstGradientSlot; slot++) {
                 if (holds[slot] == layer) {
                     return slot;
                 }
-                if (lastVisit[slot] < lastVisit[oldest]) {
-                    oldest = slot;
-                }
             }
-            return oldest;
+            return oldest(residents, firstGradientSlot, description.parameterBytes(), lastVisit);
+        }
+
+        /** The same slot in every pass, whatever it held before. */
+        private int fixedSlot(int layer, LayerDescription description) {
+            int[] large = IntStream.range(residents, firstGradientSlot).filter(s -> slotBytes[s] >= description.parameterBytes()).toArray();
+            return large[layer % large.length];
         }
     }
 }

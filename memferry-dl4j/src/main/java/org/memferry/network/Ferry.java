@@ -649,7 +649,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         for (int i = 0; i < units.size(); i++) {
             // DL4J regularises a layer that is frozen with backprop: it is written although it has no gradient.
             if (!Layers.frozen(units.get(i))) {
-                engine.masterWritten(i);
+                engine.stepTaken(i);
             }
         }
         if (engine.phase() == Phase.IDLE || engine.phase() == Phase.INFERENCE) {

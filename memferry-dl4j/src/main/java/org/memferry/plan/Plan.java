@@ -3,7 +3,9 @@ package org.memferry.plan;
 import org.memferry.base.Sizes;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * Where each layer's parameters are served from and where its gradient goes, with the slots that this takes. Pure data: the engine
@@ -16,31 +18,36 @@ public final class Plan {
 
     private final NetworkDescription network;
     private final List<LayerPlan> layers;
-    private final int parameterSlots;
-    private final long parameterSlotBytes;
-    private final int gradientSlots;
-    private final long gradientSlotBytes;
+    private final long[] parameterSlots;
+    private final long[] gradientSlots;
     private final Budget budget;
+    private final Strategy strategy;
+    private final UpdateTiming updateTiming;
+
+    private Plan(Builder b) {
+        this.network = b.network;
+        this.layers = List.copyOf(b.layers);
+        this.parameterSlots = aligned(b.parameterSlots);
+        this.gradientSlots = aligned(b.gradientSlots);
+        this.budget = Objects.requireNonNull(b.budget, "budget");
+        this.strategy = b.strategy;
+        this.updateTiming = b.updateTiming;
+        check();
+    }
 
     /**
-     * @param network            what is planned
-     * @param layers             one decision per layer of the network
-     * @param parameterSlots     slots that PREFETCH layers share, at least 2 if any layer is PREFETCH
-     * @param parameterSlotBytes size of each
-     * @param gradientSlots      slots that SLOT gradients share
-     * @param gradientSlotBytes  size of each
-     * @param budget             the device bytes the plan was made for
+     * Starts a plan.
+     *
+     * @param network what is planned
+     * @param layers  one decision per layer of the network
+     * @param budget  the device bytes the plan is made for
      */
-    public Plan(NetworkDescription network, List<LayerPlan> layers, int parameterSlots, long parameterSlotBytes, int gradientSlots,
-            long gradientSlotBytes, Budget budget) {
-        this.network = network;
-        this.layers = List.copyOf(layers);
-        this.parameterSlots = parameterSlots;
-        this.parameterSlotBytes = Sizes.align(parameterSlotBytes, SLOT_ALIGNMENT);
-        this.gradientSlots = gradientSlots;
-        this.gradientSlotBytes = Sizes.align(gradientSlotBytes, SLOT_ALIGNMENT);
-        this.budget = budget;
-        check();
+    public static Builder builder(NetworkDescription network, List<LayerPlan> layers, Budget budget) {
+        return new Builder(network, layers, budget);
+    }
+
+    private static long[] aligned(long[] bytes) {
+        return Arrays.stream(bytes).map(b -> Sizes.align(b, SLOT_ALIGNMENT)).toArray();
     }
 
     private void check() {
@@ -51,14 +58,14 @@ public final class Plan {
             LayerDescription d = network.layers().get(i);
             LayerPlan p = layers.get(i);
             boolean prefetch = p.forward() == Placement.PREFETCH || p.backward() == Placement.PREFETCH;
-            if (prefetch && (parameterSlots < 1 || d.parameterBytes() > parameterSlotBytes)) {
+            if (prefetch && d.parameterBytes() > largest(parameterSlots)) {
                 throw new IllegalArgumentException(d + " is PREFETCH but its " + d.parameterBytes() + " bytes have no slot ("
-                        + parameterSlots + " of " + parameterSlotBytes + " bytes)");
+                        + parameterSlots.length + " of at most " + largest(parameterSlots) + " bytes)");
             }
             boolean slot = p.gradientHome() == GradientHome.SLOT;
-            if (slot && (gradientSlots < 1 || d.parameterBytes() > gradientSlotBytes)) {
+            if (slot && d.parameterBytes() > largest(gradientSlots)) {
                 throw new IllegalArgumentException(d + " has a gradient SLOT but its " + d.parameterBytes() + " bytes have none ("
-                        + gradientSlots + " of " + gradientSlotBytes + " bytes)");
+                        + gradientSlots.length + " of at most " + largest(gradientSlots) + " bytes)");
             }
         }
     }
@@ -73,24 +80,46 @@ public final class Plan {
         return layers;
     }
 
-    /** Number of slots that PREFETCH layers share. */
-    public int parameterSlots() {
-        return parameterSlots;
+    private static long largest(long[] bytes) {
+        return Arrays.stream(bytes).max().orElse(0);
     }
 
-    /** Bytes of each parameter slot, aligned. */
+    /** Bytes of each slot that PREFETCH layers share, aligned; a layer uses those that are large enough for it. */
+    public long[] parameterSlots() {
+        return parameterSlots.clone();
+    }
+
+    /** Bytes of each slot that SLOT gradients share, aligned; a layer uses those that are large enough for it. */
+    public long[] gradientSlots() {
+        return gradientSlots.clone();
+    }
+
+    /** Bytes of all parameter slots. */
     public long parameterSlotBytes() {
-        return parameterSlotBytes;
+        return sum(parameterSlots);
     }
 
-    /** Number of slots that SLOT gradients share. */
-    public int gradientSlots() {
-        return gradientSlots;
-    }
-
-    /** Bytes of each gradient slot, aligned. */
+    /** Bytes of all gradient slots. */
     public long gradientSlotBytes() {
-        return gradientSlotBytes;
+        return sum(gradientSlots);
+    }
+
+    private static long sum(long[] bytes) {
+        long sum = 0;
+        for (long b : bytes) {
+            sum = Math.addExact(sum, b);
+        }
+        return sum;
+    }
+
+    /** The strategy that this plan follows; {@link Strategy#AUTO} for one that is of no named kind. */
+    public Strategy strategy() {
+        return strategy;
+    }
+
+    /** When the optimizer's step takes place. */
+    public UpdateTiming updateTiming() {
+        return updateTiming;
     }
 
     /** The device bytes the plan was made for. */
@@ -111,9 +140,7 @@ public final class Plan {
 
     /** Device bytes that the plan takes: resident layers and all slots. */
     public long slabBytes() {
-        long slots = Math.addExact(Math.multiplyExact(parameterSlotBytes, (long) parameterSlots),
-                Math.multiplyExact(gradientSlotBytes, (long) gradientSlots));
-        return Math.addExact(residentBytes(), slots);
+        return Math.addExact(residentBytes(), Math.addExact(parameterSlotBytes(), gradientSlotBytes()));
     }
 
     /** Host bytes that the ferry takes: parameters, gradients and updater state. */
@@ -128,6 +155,57 @@ public final class Plan {
             GradientHome home = d.gradientWritten() ? GradientHome.DIRECT : GradientHome.NONE;
             layers.add(new LayerPlan(Placement.DIRECT, Placement.DIRECT, home, "the device computes in host memory"));
         }
-        return new Plan(network, layers, 0, 0, 0, 0, budget);
+        return builder(network, layers, budget).build();
+    }
+
+    /** Collects a plan. */
+    public static final class Builder {
+
+        private final NetworkDescription network;
+        private final List<LayerPlan> layers;
+        private final Budget budget;
+        private long[] parameterSlots = {};
+        private long[] gradientSlots = {};
+        private Strategy strategy = Strategy.AUTO;
+        private UpdateTiming updateTiming = UpdateTiming.AFTER_BACKWARD;
+
+        private Builder(NetworkDescription network, List<LayerPlan> layers, Budget budget) {
+            this.network = network;
+            this.layers = layers;
+            this.budget = budget;
+        }
+
+        /** Bytes of each slot that PREFETCH layers share; none if not set. */
+        public Builder parameterSlots(long... bytes) {
+            this.parameterSlots = bytes.clone();
+            return this;
+        }
+
+        /** Bytes of each slot that SLOT gradients share; none if not set. */
+        public Builder gradientSlots(long... bytes) {
+            this.gradientSlots = bytes.clone();
+            return this;
+        }
+
+        /** See {@link Plan#strategy()}; AUTO if not set. */
+        public Builder strategy(Strategy value) {
+            this.strategy = Objects.requireNonNull(value, "strategy");
+            return this;
+        }
+
+        /** See {@link Plan#updateTiming()}; AFTER_BACKWARD if not set. */
+        public Builder updateTiming(UpdateTiming value) {
+            this.updateTiming = Objects.requireNonNull(value, "updateTiming");
+            return this;
+        }
+
+        /**
+         * The plan.
+         *
+         * @throws IllegalArgumentException if a layer has no slot that is large enough for what was decided
+         */
+        public Plan build() {
+            return new Plan(this);
+        }
     }
 }

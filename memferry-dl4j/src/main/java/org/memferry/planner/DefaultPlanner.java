@@ -298,6 +298,12 @@ public final class DefaultPlanner {
             return difference < 0 || difference == 0 && copiedBytes() < other.copiedBytes();
         }
 
+        private long[] slots(int count, long bytes) {
+            long[] slots = new long[bytes > 0 ? count : 0];
+            Arrays.fill(slots, bytes);
+            return slots;
+        }
+
         Plan plan() {
             boolean all = true;
             for (Placement placement : forward) {
@@ -307,16 +313,18 @@ public final class DefaultPlanner {
             for (int i = 0; i < forward.length; i++) {
                 layers.add(new LayerPlan(forward[i], backward[i], home[i], why(i, all)));
             }
-            return new Plan(network, layers, parameterSlot > 0 ? parameterSlots : 0, parameterSlot, gradientSlot > 0 ? GRADIENT_SLOTS : 0,
-                    gradientSlot, budget);
+            return Plan.builder(network, layers, budget)
+                    .parameterSlots(slots(parameterSlots, parameterSlot))
+                    .gradientSlots(slots(GRADIENT_SLOTS, gradientSlot))
+                    .build();
         }
     }
 
     private OutOfMemoryException tooSmall(Plan smallest) {
         return new OutOfMemoryException("the placements you fixed need " + Sizes.exact(smallest.slabBytes()) + " of device memory ("
-                + Sizes.format(smallest.residentBytes()) + " resident, " + smallest.parameterSlots() + " parameter slots of "
-                + Sizes.format(smallest.parameterSlotBytes()) + ", " + smallest.gradientSlots() + " gradient slots of "
-                + Sizes.format(smallest.gradientSlotBytes()) + ") but " + Sizes.exact(budget.slabLimit()) + " of "
+                + Sizes.format(smallest.residentBytes()) + " resident, " + Sizes.format(smallest.parameterSlotBytes()) + " in " + smallest.parameterSlots().length
+                + " parameter slots, " + Sizes.format(smallest.gradientSlotBytes()) + " in " + smallest.gradientSlots().length
+                + " gradient slots) but " + Sizes.exact(budget.slabLimit()) + " of "
                 + Sizes.format(budget.deviceBytes()) + " are left beside activations (" + Sizes.format(budget.activationBytes())
                 + ", estimated) and headroom (" + Sizes.format(budget.headroomBytes())
                 + "). Place fewer layers RESIDENT, large ones DIRECT, or give the device more memory (deviceMemory).",

@@ -7,7 +7,9 @@ import org.memferry.plan.LayerPlan;
 import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
 
+import java.util.Arrays;
 import java.util.Locale;
+import java.util.LongSummaryStatistics;
 
 /** A plan for a reader: one line, or a table with a row per layer. */
 public final class PlanTable {
@@ -70,15 +72,22 @@ public final class PlanTable {
             return;
         }
         line(text, "device: resident layers", plan.residentBytes());
-        line(text, "device: " + plan.parameterSlots() + " parameter slots of " + Sizes.format(plan.parameterSlotBytes()),
-                plan.parameterSlots() * plan.parameterSlotBytes());
-        line(text, "device: " + plan.gradientSlots() + " gradient slots of " + Sizes.format(plan.gradientSlotBytes()),
-                plan.gradientSlots() * plan.gradientSlotBytes());
+        line(text, "device: " + slots("parameter", plan.parameterSlots()), plan.parameterSlotBytes());
+        line(text, "device: " + slots("gradient", plan.gradientSlots()), plan.gradientSlotBytes());
         String activations = budget.activationsKnown() ? "activations and working memory, estimated"
                 : budget.finalShapes() ? "activations and working memory: no estimate" : "activations: not known before the first batch";
         line(text, "device: " + activations, budget.activationBytes());
         line(text, "device: kept free", budget.headroomBytes());
         line(text, "device: budget", budget.deviceBytes());
+    }
+
+    private static String slots(String what, long[] bytes) {
+        LongSummaryStatistics sizes = Arrays.stream(bytes).summaryStatistics();
+        String text = bytes.length + " " + what + (bytes.length == 1 ? " slot" : " slots");
+        if (bytes.length == 0) {
+            return text;
+        }
+        return text + " of " + Sizes.format(sizes.getMin()) + (sizes.getMin() == sizes.getMax() ? "" : " to " + Sizes.format(sizes.getMax()));
     }
 
     private static void line(StringBuilder text, String what, long bytes) {

@@ -286,8 +286,8 @@ public abstract class CopyingDeviceContractTest extends DeviceContractTest {
 
     @Test
     void a_visit_left_open_ends_when_another_starts() {
-        device.visitStarted(0, false, 3);
-        device.visitStarted(1, false, 4);
+        device.visitStarted(0, false, 3, 0);
+        device.visitStarted(1, false, 4, 0);
         device.visitEnded();
         device.visitEnded();
 
@@ -296,9 +296,9 @@ public abstract class CopyingDeviceContractTest extends DeviceContractTest {
 
     @Test
     void bytes_read_in_place_are_counted() {
-        device.visitStarted(0, false, 5);
+        device.visitStarted(0, false, 5, 0);
         device.visitEnded();
-        device.visitStarted(1, true, 7);
+        device.visitStarted(1, true, 7, 0);
         device.visitEnded();
         assertThat(device.metrics().directBytes()).isEqualTo(12);
     }
@@ -314,7 +314,7 @@ public abstract class CopyingDeviceContractTest extends DeviceContractTest {
             Runnable iteration = () -> {
                 for (int layer = 0; layer < 4; layer++) {
                     device.copyToDevice(host, layer, slab, 0, 2048, afterBack, there);
-                    device.visitStarted(layer, false, 64);
+                    device.visitStarted(layer, false, 64, 0);
                     device.computeWaits(there);
                     device.visitEnded();
                     device.recordCompute(compute);

@@ -115,7 +115,7 @@ public abstract class DeviceContractTest {
     @Test
     void a_ticket_recorded_on_the_compute_stream_is_done_once_waited_for() {
         Ticket ticket = device.newTicket();
-        device.visitStarted(0, false, 0);
+        device.visitStarted(0, false, 0, 0);
         device.visitEnded();
         device.recordCompute(ticket);
         device.hostWaits(ticket);
@@ -167,7 +167,7 @@ public abstract class DeviceContractTest {
         assertThatThrownBy(() -> device.recordCompute(ticket)).isInstanceOf(MemFerryException.class).hasMessageContaining(closed);
         assertThatThrownBy(() -> device.computeWaits(ticket)).isInstanceOf(MemFerryException.class).hasMessageContaining(closed);
         assertThatThrownBy(() -> device.hostWaits(ticket)).isInstanceOf(MemFerryException.class).hasMessageContaining(closed);
-        assertThatThrownBy(() -> device.visitStarted(0, false, 0)).isInstanceOf(MemFerryException.class).hasMessageContaining(closed);
+        assertThatThrownBy(() -> device.visitStarted(0, false, 0, 0)).isInstanceOf(MemFerryException.class).hasMessageContaining(closed);
         assertThat(device.metrics().openRegions()).isZero();
     }
 }

@@ -41,7 +41,7 @@ class DevicesTest {
             device.copyToHost(slab, 0, host, 0, 1 << 15, new Ticket[0], done);
             device.hostWaits(done);
             long back = System.nanoTime();
-            device.visitStarted(0, false, 0);
+            device.visitStarted(0, false, 0, 0);
             Thread.sleep(5);
             device.visitEnded();
             assertThat(there - start).isGreaterThanOrEqualTo(31_250_000);

@@ -260,8 +260,8 @@ final class OrderCheckingDevice implements Device {
     }
 
     @Override
-    public void visitStarted(int layer, boolean backward, long directBytes) {
-        inner.visitStarted(layer, backward, directBytes);
+    public void visitStarted(int layer, boolean backward, long readBytes, long writtenBytes) {
+        inner.visitStarted(layer, backward, readBytes, writtenBytes);
     }
 
     @Override

@@ -112,7 +112,7 @@ final class ProgramCheck {
             assertThat(visit.backward).as("only backward writes gradients").isTrue();
             LayerDescription layer = plan.network().layers().get(visit.layer);
             assertThat(layer.gradientBytes()).isLessThanOrEqualTo(program.slotBytes(visit.gradientSlot));
-            assertThat(plan.gradientSlots() > 1 && visit.gradientSlot == lastSlot).as("neighbours share gradient slot %d", lastSlot)
+            assertThat(plan.gradientSlots().length > 1 && visit.gradientSlot == lastSlot).as("neighbours share gradient slot %d", lastSlot)
                     .isFalse();
             lastSlot = visit.gradientSlot;
             for (Pass pass : new Pass[] {program.training(), program.inference()}) {

@@ -64,8 +64,9 @@ class ProgramTest {
     void in_place_visits_count_every_touch_and_the_gradient() {
         Program program = Program.compile(Scenario.chain(1, 100, Placement.DIRECT, GradientHome.DIRECT, 2));
         assertThat(program.slots()).isZero();
-        assertThat(program.training().visits[0].directBytes).as("forward reads once").isEqualTo(400);
-        assertThat(program.training().visits[1].directBytes).as("backward reads twice and writes the gradient").isEqualTo(1200);
+        assertThat(program.training().visits[0].readBytes).as("forward reads once").isEqualTo(400);
+        assertThat(program.training().visits[1].readBytes).as("backward reads twice").isEqualTo(800);
+        assertThat(program.training().visits[1].writtenBytes).as("and writes the gradient").isEqualTo(400);
     }
 
     private static Program chain() {

@@ -1,6 +1,7 @@
 package org.memferry.engine;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
@@ -88,8 +89,14 @@ final class Scenario {
                 gradientSlot = Math.max(gradientSlot, bytes);
             }
         }
-        return new Plan(network, decisions, parameterSlot > 0 ? parameterSlots : 0, parameterSlot, gradientSlot > 0 ? gradientSlots : 0,
-                gradientSlot, BUDGET);
+        return Plan.builder(network, decisions, BUDGET)
+                .parameterSlots(slots(parameterSlots, parameterSlot)).gradientSlots(slots(gradientSlots, gradientSlot)).build();
+    }
+
+    private static long[] slots(int count, long bytes) {
+        long[] slots = new long[bytes > 0 ? count : 0];
+        Arrays.fill(slots, bytes);
+        return slots;
     }
 
     /** A chain of equal layers, all placed alike. */

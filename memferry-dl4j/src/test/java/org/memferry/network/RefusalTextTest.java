@@ -159,7 +159,7 @@ class RefusalTextTest {
             refuses("-1 bytes", () -> device.allocateHost(-1, "parameters"));
             refuses("100 bytes", () -> host.allocateSlab(100, "slots"));
             refuses("-7 ns", () -> {
-                device.visitStarted(3, false, 0);
+                device.visitStarted(3, false, 0, 0);
                 device.visitEnded();
             });
             regions(device, other, host);

@@ -26,7 +26,7 @@ class PlanTableTest {
         List<LayerPlan> layers = List.of(new LayerPlan(Placement.RESIDENT, Placement.RESIDENT, GradientHome.SLOT, "small"),
                 new LayerPlan(Placement.DIRECT, Placement.DIRECT, GradientHome.DIRECT, "larger than a slot"),
                 new LayerPlan(Placement.PREFETCH, Placement.DIRECT, GradientHome.SLOT, "fixed by you"));
-        return new Plan(network, layers, 2, 1_200_000, 2, 1_200_000, budget);
+        return Plan.builder(network, layers, budget).parameterSlots(1_200_000, 1_200_000).gradientSlots(1_200_000, 1_200_000).build();
     }
 
     @Test

@@ -49,8 +49,8 @@ class LeaseTest {
             backward[i] = LAYERS - 1 - i;
         }
         NetworkDescription network = new NetworkDescription(layers, forward, backward, forward, LAYERS * 8, 0, 4);
-        Plan plan = new Plan(network, decisions, placement == Placement.PREFETCH ? 2 : 0, placement == Placement.PREFETCH ? 32 : 0, 0, 0,
-                new Budget(1 << 20, 0, true, 0, true));
+        Plan plan = Plan.builder(network, decisions, new Budget(1 << 20, 0, true, 0, true))
+                .parameterSlots(placement == Placement.PREFETCH ? new long[] {32, 32} : new long[0]).build();
         slab = plan.slabBytes() == 0 ? null : device.allocateSlab(plan.slabBytes(), "slots");
         for (int i = 0; i < LAYERS; i++) {
             shadow.layers().get(i).master(0).assign(i + 1);

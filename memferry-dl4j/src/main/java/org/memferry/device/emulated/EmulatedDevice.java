@@ -38,11 +38,14 @@ public final class EmulatedDevice implements Device {
     private final Regions regions;
     private final Failure failure;
     private final Link linkToDevice;
+    private final Link linkToHost;
     private final CopyQueue toDevice;
     private final CopyQueue toHost;
     private final Address filled = new Address();
 
     private boolean visiting;
+    /** The thread that trains: only its standing still counts as waited. */
+    private volatile Thread visitor;
     private long visitStart;
     private long visitLinkNanos;
     private long visitBlockedNanos;
@@ -56,7 +59,8 @@ public final class EmulatedDevice implements Device {
         failure = new Failure(name);
         linkToDevice = new Link(builder.rates, Direction.TO_DEVICE);
         toDevice = builder.queue(Direction.TO_DEVICE, linkToDevice, failure);
-        toHost = builder.queue(Direction.TO_HOST, new Link(builder.rates, Direction.TO_HOST), failure);
+        linkToHost = new Link(builder.rates, Direction.TO_HOST);
+        toHost = builder.queue(Direction.TO_HOST, linkToHost, failure);
     }
 
     /**
@@ -177,7 +181,7 @@ public final class EmulatedDevice implements Device {
     public void hostWaits(Ticket ticket) {
         regions.requireOpen();
         long blocked = checked(ticket).await();
-        if (blocked > 0) {
+        if (blocked > 0 && (visitor == null || visitor == Thread.currentThread())) {
             metrics.waited(blocked);
             visitBlockedNanos += blocked;
         }
@@ -185,15 +189,17 @@ public final class EmulatedDevice implements Device {
     }
 
     @Override
-    public void visitStarted(int layer, boolean backward, long directBytes) {
+    public void visitStarted(int layer, boolean backward, long readBytes, long writtenBytes) {
         regions.requireOpen();
         visitEnded();
         visitStart = System.nanoTime();
-        visitLinkNanos = linkToDevice.nanos(directBytes);
-        linkToDevice.reserve(visitStart, directBytes);
-        metrics.direct(directBytes);
+        visitLinkNanos = Math.max(linkToDevice.nanos(readBytes), linkToHost.nanos(writtenBytes));
+        linkToDevice.reserve(visitStart, readBytes);
+        linkToHost.reserve(visitStart, writtenBytes);
+        metrics.direct(Math.addExact(readBytes, writtenBytes));
         visitBlockedNanos = 0;
         visiting = true;
+        visitor = Thread.currentThread();
     }
 
     @Override

@@ -106,7 +106,7 @@ public final class HostDevice implements Device {
 
     /** Does nothing: reading host memory in place crosses no link here, so {@code directBytes} are not counted either. */
     @Override
-    public void visitStarted(int layer, boolean backward, long directBytes) {
+    public void visitStarted(int layer, boolean backward, long readBytes, long writtenBytes) {
         regions.requireOpen();
     }
 

@@ -39,7 +39,8 @@ public final class VirtualDevice implements Device {
     private long visitStart;
     private int visitLayer;
     private boolean visitBackward;
-    private long visitDirectBytes;
+    private long visitReadBytes;
+    private long visitWrittenBytes;
 
     /**
      * A device at time 0.
@@ -187,17 +188,18 @@ public final class VirtualDevice implements Device {
     }
 
     @Override
-    public void visitStarted(int layer, boolean backward, long directBytes) {
+    public void visitStarted(int layer, boolean backward, long readBytes, long writtenBytes) {
         regions.requireOpen();
         visitEnded();
         visitStart = nowNanos();
         computeNanos = visitStart;
-        timeline.reserve(visitStart, rates.nanos(Direction.TO_DEVICE, directBytes));
-        metrics.direct(directBytes);
+        timeline.reserve(visitStart, rates.nanos(Direction.TO_DEVICE, readBytes));
+        metrics.direct(Math.addExact(readBytes, writtenBytes));
         visiting = true;
         visitLayer = layer;
         visitBackward = backward;
-        visitDirectBytes = directBytes;
+        visitReadBytes = readBytes;
+        visitWrittenBytes = writtenBytes;
     }
 
     @Override
@@ -206,11 +208,12 @@ public final class VirtualDevice implements Device {
             return;
         }
         visiting = false;
-        long cost = costs.nanos(visitLayer, visitBackward, visitDirectBytes);
+        long cost = costs.nanos(visitLayer, visitBackward, visitReadBytes + visitWrittenBytes);
         if (cost < 0) {
             throw new RefusedException(name + ": layer " + visitLayer + " costs " + cost + " ns (expected: at least 0, from VisitCosts)");
         }
-        computeNanos = Math.max(nowNanos() + cost, visitStart + rates.nanos(Direction.TO_DEVICE, visitDirectBytes));
+        computeNanos = Math.max(nowNanos() + cost, visitStart + Math.max(rates.nanos(Direction.TO_DEVICE, visitReadBytes),
+                rates.nanos(Direction.TO_HOST, visitWrittenBytes)));
     }
 
     @Override

@@ -97,7 +97,7 @@ class EmulatedDeviceTest extends CopyingDeviceContractTest {
     void a_visit_lasts_at_least_as_long_as_its_bytes_cross_the_link() {
         try (Device slow = withRates(10, 1000)) {
             long start = System.nanoTime();
-            slow.visitStarted(0, false, 1 << 18);
+            slow.visitStarted(0, false, 1 << 18, 0);
             slow.visitEnded();
             assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(25 * MILLI);
         }
@@ -109,7 +109,7 @@ class EmulatedDeviceTest extends CopyingDeviceContractTest {
                 Region host = slow.allocateHost(1 << 18, "host"); Region slab = slow.allocateSlab(1 << 18, "slab")) {
             Ticket done = slow.newTicket();
             long start = System.nanoTime();
-            slow.visitStarted(0, false, 1 << 18);
+            slow.visitStarted(0, false, 1 << 18, 0);
             slow.copyToDevice(host, 0, slab, 0, 1 << 18, NONE, done);
             slow.hostWaits(done);
             assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(50 * MILLI);
@@ -128,7 +128,7 @@ class EmulatedDeviceTest extends CopyingDeviceContractTest {
             long start = System.nanoTime();
             slow.copyToDevice(host, 0, slab, 0, 1 << 18, NONE, done);
             underWay.await();
-            slow.visitStarted(0, false, 1 << 18);
+            slow.visitStarted(0, false, 1 << 18, 0);
             slow.hostWaits(done);
             assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(100 * MILLI);
             slow.visitEnded();
@@ -139,7 +139,7 @@ class EmulatedDeviceTest extends CopyingDeviceContractTest {
     void compute_dilation_pads_a_visit_to_a_multiple_of_its_time() throws InterruptedException {
         try (Device dilated = EmulatedDevice.builder(BUDGET).computeDilation(4).build()) {
             long start = System.nanoTime();
-            dilated.visitStarted(0, false, 0);
+            dilated.visitStarted(0, false, 0, 0);
             Thread.sleep(10);
             dilated.visitEnded();
             assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(40 * MILLI);
@@ -152,7 +152,7 @@ class EmulatedDeviceTest extends CopyingDeviceContractTest {
                 Region host = slow.allocateHost(1 << 18, "host"); Region slab = slow.allocateSlab(1 << 18, "slab")) {
             Ticket done = slow.newTicket();
             long start = System.nanoTime();
-            slow.visitStarted(0, false, 0);
+            slow.visitStarted(0, false, 0, 0);
             slow.copyToDevice(host, 0, slab, 0, 1 << 18, NONE, done);
             slow.computeWaits(done);
             slow.visitEnded();
@@ -335,7 +335,7 @@ class EmulatedDeviceTest extends CopyingDeviceContractTest {
     void an_interrupt_within_a_visit_neither_cuts_it_short_nor_gets_lost() {
         try (Device slow = withRates(10, 10)) {
             long start = System.nanoTime();
-            slow.visitStarted(0, false, 1 << 18);
+            slow.visitStarted(0, false, 1 << 18, 0);
             Thread.currentThread().interrupt();
             slow.visitEnded();
             boolean interrupted = Thread.interrupted();

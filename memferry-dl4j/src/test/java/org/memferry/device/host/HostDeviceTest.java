@@ -43,7 +43,7 @@ class HostDeviceTest extends DeviceContractTest {
 
     @Test
     void reading_in_place_crosses_no_link_and_is_not_counted() {
-        device.visitStarted(0, false, 1000);
+        device.visitStarted(0, false, 1000, 0);
         device.visitEnded();
         assertThat(device.metrics().directBytes()).isZero();
     }

@@ -65,7 +65,7 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
     }
 
     private void visit(int layer, boolean backward, long directBytes) {
-        device.visitStarted(layer, backward, directBytes);
+        device.visitStarted(layer, backward, directBytes, 0);
         device.visitEnded();
     }
 
@@ -145,12 +145,12 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
     void a_wait_within_a_visit_comes_before_its_cost_but_runs_beside_its_reads() {
         try (Region host = host(); Region slab = slab()) {
             Ticket there = toHost(host, slab, 100);
-            device.visitStarted(0, false, 250);
+            device.visitStarted(0, false, 250, 0);
             device.computeWaits(there);
             device.visitEnded();
             assertThat(clock().nowNanos()).isEqualTo(300);
             Ticket more = toHost(host, slab, 60);
-            device.visitStarted(0, false, 450);
+            device.visitStarted(0, false, 450, 0);
             device.computeWaits(more);
             device.visitEnded();
             assertThat(clock().nowNanos()).isEqualTo(750);
@@ -160,7 +160,7 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
     @Test
     void a_copy_submitted_beside_reads_in_place_is_late_by_their_bytes() {
         try (Region host = host(); Region slab = slab()) {
-            device.visitStarted(0, false, 60);
+            device.visitStarted(0, false, 60, 0);
             Ticket there = toDevice(host, slab, 200);
             Ticket back = toHost(host, slab, 100);
             device.visitEnded();
@@ -254,7 +254,7 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
         assertThatThrownBy(() -> new VirtualDevice(0, LinkRates.UNLIMITED, (layer, backward, direct) -> 0))
                 .isInstanceOf(RefusedException.class).hasMessageStartingWith("virtual device memory: 0 (expected: more than 0 bytes,");
         try (VirtualDevice wrong = new VirtualDevice(1, LinkRates.UNLIMITED, (layer, backward, direct) -> -5)) {
-            wrong.visitStarted(3, false, 0);
+            wrong.visitStarted(3, false, 0, 0);
             assertThatThrownBy(wrong::visitEnded).isInstanceOf(RefusedException.class)
                     .hasMessageContaining("layer 3 costs -5 ns (expected: at least 0");
         }

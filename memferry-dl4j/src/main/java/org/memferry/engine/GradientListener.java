@@ -1,0 +1,19 @@
+package org.memferry.engine;
+
+import org.memferry.device.Ticket;
+
+/** Told by the engine when a layer's gradient is on its way, so that the optimizer's step can follow it while backward goes on. */
+@FunctionalInterface
+public interface GradientListener {
+
+    /** Nobody takes steps during backward. */
+    GradientListener NONE = (layer, arrived) -> { };
+
+    /**
+     * The layer has been left by backward. Called with the engine's lock held: must not block.
+     *
+     * @param layer   index of the layer
+     * @param arrived done once the gradient is in the host gradients
+     */
+    void coming(int layer, Ticket arrived);
+}
