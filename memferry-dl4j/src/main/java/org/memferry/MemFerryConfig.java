@@ -58,7 +58,7 @@ public final class MemFerryConfig implements Serializable {
         String specification = settings.deviceSpecification;
         return new AttachRequest(open == null ? () -> Devices.open(specification) : () -> open, open == null, settings.batch,
                 settings.inputTypes, settings.rules,
-                settings.parameterSlots, settings.headroomBytes, settings.updateThreads, listener);
+                settings.parameterSlots, settings.headroomBytes, settings.updateThreads, settings.eagerUpdate, listener);
     }
 
     /** Collects a configuration. */
@@ -74,6 +74,7 @@ public final class MemFerryConfig implements Serializable {
         private int parameterSlots = 2;
         private long headroomBytes;
         private int updateThreads;
+        private Boolean eagerUpdate;
 
         private Builder() {
         }
@@ -88,6 +89,7 @@ public final class MemFerryConfig implements Serializable {
             b.parameterSlots = parameterSlots;
             b.headroomBytes = headroomBytes;
             b.updateThreads = updateThreads;
+            b.eagerUpdate = eagerUpdate;
             return b;
         }
 
@@ -174,6 +176,18 @@ public final class MemFerryConfig implements Serializable {
                         + "that this program may use)");
             }
             this.updateThreads = threads;
+            return this;
+        }
+
+        /**
+         * Whether a layer's optimizer step is taken as soon as its gradient is in host memory, while backward goes on. If not set it is, on a
+         * device with memory of its own, unless a listener may read gradients or parameters between backward and the step.
+         *
+         * @param eager true even with such a listener, which then sees some layers after their step; false never, so that an iteration
+         *              which an exception ends in the middle of backward changes nothing
+         */
+        public Builder eagerUpdate(boolean eager) {
+            this.eagerUpdate = eager;
             return this;
         }
 

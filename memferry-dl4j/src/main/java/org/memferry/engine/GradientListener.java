@@ -7,13 +7,14 @@ import org.memferry.device.Ticket;
 public interface GradientListener {
 
     /** Nobody takes steps during backward. */
-    GradientListener NONE = (layer, arrived) -> { };
+    GradientListener NONE = (layer, arrived) -> false;
 
     /**
      * The layer has been left by backward. Called with the engine's lock held: must not block.
      *
      * @param layer   index of the layer
      * @param arrived done once the gradient is in the host gradients
+     * @return true if the step is taken as soon as it is there, so that nobody may read the layer's parameters in this iteration any more
      */
-    void coming(int layer, Ticket arrived);
+    boolean coming(int layer, Ticket arrived);
 }

@@ -75,6 +75,8 @@ public final class IterationEngine implements AutoCloseable {
     private final boolean[] gradientTaken;
     /** Per layer: the optimizer's step of this iteration has been taken and said so. */
     private final boolean[] stepped;
+    /** Per layer: its step is taken by itself, so that its parameters may change at any time. */
+    private final boolean[] stepClaimed;
     private volatile AccessTrace trace = AccessTrace.OFF;
 
     /**
@@ -124,6 +126,7 @@ public final class IterationEngine implements AutoCloseable {
         int layers = program.plan().layers().size();
         this.gradientTaken = new boolean[layers];
         this.stepped = new boolean[layers];
+        this.stepClaimed = new boolean[layers];
         this.gradientArrived = new Ticket[layers];
         for (int i = 0; i < layers; i++) {
             gradientArrived[i] = device.newTicket();
@@ -214,6 +217,7 @@ public final class IterationEngine implements AutoCloseable {
         nextCopy = 0;
         Arrays.fill(gradientTaken, false);
         Arrays.fill(stepped, false);
+        Arrays.fill(stepClaimed, false);
         issueCopies();
     }
 
@@ -264,9 +268,10 @@ public final class IterationEngine implements AutoCloseable {
         }
         if (phase != Phase.UPDATE) {
             metrics.unplannedReads++;
-        } else if (stepped[layer]) {
-            throw new MemFerryException("layer " + name(layer) + " is read again after backward, but its step of this iteration has been "
-                    + "taken already: the reader would see the next iteration's parameters. Attach with eagerUpdate(false).");
+        }
+        if (stepClaimed[layer]) {
+            throw new MemFerryException("layer " + name(layer) + " is read again after backward has left it, but its step of this iteration is "
+                    + "being taken: the reader would see the next iteration's parameters. Attach with eagerUpdate(false).");
         }
         int resident = program.residentSlot(layer);
         if (resident != Program.MASTER && holds(resident, layer)) {
@@ -334,7 +339,7 @@ public final class IterationEngine implements AutoCloseable {
         }
         gradientTaken[v.layer] = true;
         gradientsPending = true;
-        gradientListener.coming(v.layer, arrived);
+        stepClaimed[v.layer] = gradientListener.coming(v.layer, arrived);
     }
 
     private void copyGradient(Visit v, Ticket arrived) {

@@ -20,6 +20,7 @@ public final class AttachRequest {
     private final int parameterSlots;
     private final long headroomBytes;
     private final int updateThreads;
+    private final Boolean eagerUpdate;
     private final Function<Ferry, TrainingListener> listener;
 
     /**
@@ -31,10 +32,11 @@ public final class AttachRequest {
      * @param parameterSlots slots that PREFETCH layers share
      * @param headroomBytes  device bytes to leave alone
      * @param updateThreads  threads of the optimizer step; 0 for the default
+     * @param eagerUpdate    whether steps are taken while backward goes on; null to decide by the listeners
      * @param listener       makes the listener that tells the ferry of DL4J's phases, where the network has it already; null for our own
      */
     public AttachRequest(Supplier<Device> device, boolean ownsDevice, int batch, InputType[] inputTypes, PlacementRules rules,
-            int parameterSlots, long headroomBytes, int updateThreads, Function<Ferry, TrainingListener> listener) {
+            int parameterSlots, long headroomBytes, int updateThreads, Boolean eagerUpdate, Function<Ferry, TrainingListener> listener) {
         this.device = Objects.requireNonNull(device, "device");
         this.ownsDevice = ownsDevice;
         this.batch = batch;
@@ -43,6 +45,7 @@ public final class AttachRequest {
         this.parameterSlots = parameterSlots;
         this.headroomBytes = headroomBytes;
         this.updateThreads = updateThreads;
+        this.eagerUpdate = eagerUpdate;
         this.listener = listener;
     }
 
@@ -80,6 +83,10 @@ public final class AttachRequest {
 
     int updateThreads() {
         return updateThreads;
+    }
+
+    Boolean eagerUpdate() {
+        return eagerUpdate;
     }
 
     TrainingListener listenerFor(Ferry ferry) {

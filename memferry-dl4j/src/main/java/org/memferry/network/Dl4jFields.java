@@ -91,6 +91,16 @@ enum Dl4jFields {
         }
     }
 
+    /** The class that a public method of an object's class comes from. */
+    static Class<?> declarer(Class<?> type, String method, Class<?>... parameters) {
+        try {
+            return type.getMethod(method, parameters).getDeclaringClass();
+        } catch (NoSuchMethodException e) {
+            throw new MemFerryException("this DL4J has no method " + method + " in " + type.getName()
+                    + ". MemFerry knows 1.0.0-M1.1 and 1.0.0-M2.1: use one of these.");
+        }
+    }
+
     private Field present() {
         if (field == null) {
             throw new MemFerryException("this DL4J has no field " + owner.getName() + "." + fieldName

@@ -16,6 +16,7 @@ import org.memferry.base.RefusedException;
 import org.memferry.device.Device;
 import org.memferry.device.Devices;
 import org.memferry.device.Region;
+import org.memferry.engine.GradientListener;
 import org.memferry.engine.IterationEngine;
 import org.memferry.engine.IterationEngine.Phase;
 import org.memferry.engine.Program;
@@ -24,6 +25,7 @@ import org.memferry.plan.Budget;
 import org.memferry.plan.GradientHome;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Plan;
+import org.memferry.plan.UpdateTiming;
 import org.memferry.planner.DefaultPlanner;
 import org.memferry.report.PlanTable;
 import org.memferry.shadow.Lease;
@@ -64,16 +66,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Ferry.class);
     /** DL4J opens this workspace around the computation of every layer, in both kinds of network. */
     private static final String LAYER_WORKSPACE = "WS_LAYER_WORKING_MEM";
-    /** DL4J's own listeners that read neither gradients nor updates. */
-    private static final Set<String> NOT_READING_UPDATES = Set.of(
-            "org.deeplearning4j.optimize.listeners.ScoreIterationListener",
-            "org.deeplearning4j.optimize.listeners.PerformanceListener",
-            "org.deeplearning4j.optimize.listeners.TimeIterationListener",
-            "org.deeplearning4j.optimize.listeners.CollectScoresIterationListener",
-            "org.deeplearning4j.optimize.listeners.CollectScoresListener",
-            "org.deeplearning4j.optimize.listeners.EvaluativeListener",
-            "org.deeplearning4j.optimize.listeners.SleepyTrainingListener",
-            "org.deeplearning4j.optimize.listeners.CheckpointListener");
     private static final List<WeakReference<Ferry>> LIVE = new CopyOnWriteArrayList<>();
 
     private final NetworkAdapter adapter;
@@ -92,6 +84,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private final List<SameDiffBinding> graphs = new ArrayList<>();
     private final List<ShadowLayer> graphLayers = new ArrayList<>();
     private final Map<Trainable, Trainable> onHost = new IdentityHashMap<>();
+    private final Map<Trainable, Integer> unitIndex = new IdentityHashMap<>();
 
     private INDArray trackedParams;
     private INDArray plainParams;
@@ -107,7 +100,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private volatile Thread owner = Thread.currentThread();
     private final UpdateEngine updateEngine;
     private HostUpdate hostUpdate;
+    /** Per unit whether its step may be taken while backward goes on. */
+    private boolean[] earlySteps;
+    private LayerSteps steps;
+    private final Step step = new Step();
     private boolean stepTaken;
+    private boolean slowListenerNamed;
     private boolean installing;
     private boolean closed;
 
@@ -272,7 +270,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             }
         }
         Budget budget = new Budget(device.freeBytes(), activations, estimated, request.headroomBytes(), known);
-        return DefaultPlanner.plan(description, budget, request.rules(), request.parameterSlots());
+        UpdateTiming timing = request.eagerUpdate() == Boolean.FALSE ? UpdateTiming.AFTER_BACKWARD : UpdateTiming.EAGER;
+        return DefaultPlanner.plan(description, budget, request.rules(), request.parameterSlots()).withUpdateTiming(timing);
     }
 
     /** Takes all memory that the plan needs, before the network is touched. */
@@ -319,6 +318,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         for (int i = 0; i < units.size(); i++) {
             Trainable view = UpdaterState.withGradients(units.get(i).trainable, homes.host(i));
             onHost.put(units.get(i).trainable, view);
+            unitIndex.put(units.get(i).trainable, i);
             if (units.get(i).layer != null) {
                 onHost.put(units.get(i).layer, view);
             }
@@ -372,6 +372,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             UpdaterState.initialise(updater);
         }
         hostUpdate = hostUpdate();
+        findEarlySteps();
         accumulator = new FerryAccumulator(this);
         adapter.setUpdater(updater);
         adapter.setAccumulator(accumulator);
@@ -391,6 +392,15 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         return new HostUpdate(updater, updateEngine, new Region[] {master, gradients, state}, ElementType.of(type),
                 adapter.defaultConfiguration().isMiniBatch(), names, layer -> reached.contains(index.get(layer)),
                 layer -> Layers.frozen(units.get(index.get(layer))) && isZero(homes.host(index.get(layer))));
+    }
+
+    /** Which layers may take their step while backward goes on: nobody reads their parameters again in the iteration. */
+    private void findEarlySteps() {
+        earlySteps = new boolean[units.size()];
+        for (int i = 0; i < earlySteps.length; i++) {
+            NetworkUnit unit = units.get(i);
+            earlySteps[i] = !plan.network().layers().get(i).readAfterBackward() && hostUpdate.isSeparable(unit.trainable);
+        }
     }
 
     private static boolean isZero(INDArray array) {
@@ -426,7 +436,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private void start() {
         Program program = Program.compile(plan);
         homes.useSlots(program, slab);
-        shadow.start(program, device, gradients, slab);
+        if (plan.updateTiming().isLayerwise()) {
+            steps = new LayerSteps(device, units.size(), unit -> earlySteps[unit], this::takeStep);
+        }
+        shadow.start(program, device, gradients, slab, steps == null ? GradientListener.NONE : steps);
     }
 
     private void announce() {
@@ -441,6 +454,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** DL4J's optimizer begins an iteration. */
     void openIteration() {
         owner = Thread.currentThread();
+        if (steps != null) {
+            // Of an iteration that was given up: what follows must not run beside it.
+            steps.drain();
+        }
         stepTaken = false;
         // An updater that was dropped must not come back as DL4J's own in mid-iteration: it would not wait for the gradients.
         heal();
@@ -448,11 +465,47 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (shadow.engine() == null) {
             makePlanFinal();
         }
+        openSteps();
         synchronized (homes) {
             homes.toSlots();
             refreshGraphs();
             shadow.engine().openTraining();
         }
+    }
+
+    private void openSteps() {
+        if (steps == null) {
+            return;
+        }
+        step.iteration = adapter.iteration();
+        step.epoch = adapter.epoch();
+        step.batch = adapter.network().batchSize();
+        step.writeUpdate = updateIsRead();
+        boolean early = plan.updateTiming() == UpdateTiming.EAGER && (request.eagerUpdate() == Boolean.TRUE || !isReadBeforeStep());
+        if (!steps.open(early)) {
+            throw new MemFerryException("an earlier iteration was given up in the middle of backward. " + LayerSteps.advice());
+        }
+    }
+
+    /** Takes the step of a unit whose gradient is in host memory; on the thread of the steps. */
+    private void takeStep(int unit) {
+        hostUpdate.step(units.get(unit).trainable, step.iteration, step.epoch, step.batch, step.writeUpdate);
+        shadow.engine().updated(unit);
+    }
+
+    /** Whether a listener may read gradients or parameters between backward and the step, where DL4J's are those before the step. */
+    private boolean isReadBeforeStep() {
+        for (TrainingListener l : adapter.listeners()) {
+            if (l != listener && ListenerHabits.mayReadBeforeStep(l)) {
+                if (!slowListenerNamed) {
+                    slowListenerNamed = true;
+                    LOG.info("{} reads the network between backward and the optimizer's step: no step is taken while backward goes on. Tell "
+                            + "eagerUpdate(true) if it reads neither gradients nor parameters there.", l.getClass().getName());
+                }
+                return true;
+            }
+        }
+        return false;
     }
 
     private void makePlanFinal() {
@@ -595,15 +648,41 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             return false;
         }
         bringGradients(gradient, engine);
-        hostUpdate.run(gradient, iteration, epoch, batch, workspaces, updateIsRead());
+        if (steps == null) {
+            hostUpdate.run(gradient, iteration, epoch, batch, workspaces, updateIsRead(), unit -> false);
+        } else {
+            finishSteps(gradient, iteration, epoch, batch, workspaces);
+        }
         stepTaken = true;
         return true;
+    }
+
+    private void finishSteps(Gradient gradient, int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces) {
+        if (plan.updateTiming() == UpdateTiming.IN_CHUNKS) {
+            for (int unit : plan.network().backwardOrder()) {
+                if (hostUpdate.isSeparable(units.get(unit).trainable)) {
+                    steps.submit(unit);
+                }
+            }
+        }
+        steps.await();
+        if (step.iteration != iteration || step.epoch != epoch || step.batch != batch) {
+            throw new MemFerryException("the updater is called for iteration " + iteration + ", epoch " + epoch + ", " + batch
+                    + " examples, but steps of this iteration were taken for iteration " + step.iteration + ", epoch " + step.epoch + ", "
+                    + step.batch + " examples. " + LayerSteps.advice());
+        }
+        hostUpdate.run(gradient, iteration, epoch, batch, workspaces, step.writeUpdate, layer -> steps.isClaimed(unitOf(layer)));
+        steps.complete();
+    }
+
+    private int unitOf(Trainable layer) {
+        return unitIndex.get(layer);
     }
 
     /** Whether a listener may read the update where DL4J leaves it, in the gradient. */
     private boolean updateIsRead() {
         for (TrainingListener l : adapter.listeners()) {
-            if (l != listener && !NOT_READING_UPDATES.contains(l.getClass().getName())) {
+            if (l != listener && ListenerHabits.mayReadUpdate(l)) {
                 return true;
             }
         }
@@ -837,6 +916,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     private void giveBackAll() {
         GradientsAccumulator foreign = foreignAccumulator();
+        if (steps != null) {
+            steps.close();
+        }
         reinstall();
         if (shadow.engine() != null) {
             shadow.engine().close();
@@ -884,11 +966,23 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void freeMemory() {
+        if (steps != null) {
+            steps.close();
+        }
         updateEngine.close();
         for (Region region : new Region[] {slab, state, gradients, master}) {
             if (region != null) {
                 region.close();
             }
         }
+    }
+
+    /** The arguments of the steps of one iteration, read from the model when it opens. */
+    private static final class Step {
+
+        private volatile int iteration;
+        private volatile int epoch;
+        private volatile int batch;
+        private volatile boolean writeUpdate;
     }
 }

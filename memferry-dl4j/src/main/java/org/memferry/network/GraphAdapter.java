@@ -253,6 +253,11 @@ final class GraphAdapter extends NetworkAdapter {
     }
 
     @Override
+    int epoch() {
+        return net.getEpochCount();
+    }
+
+    @Override
     INDArray[] inputs() {
         return net.getInputs();
     }

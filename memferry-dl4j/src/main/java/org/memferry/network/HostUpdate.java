@@ -19,10 +19,10 @@ import org.memferry.update.UpdateRequest;
 import org.memferry.update.UpdateRule;
 import org.nd4j.linalg.api.memory.MemoryWorkspace;
 import org.nd4j.linalg.api.ndarray.INDArray;
-import org.nd4j.linalg.learning.config.IUpdater;
 import org.nd4j.linalg.learning.regularization.Regularization;
 
 import java.util.ArrayList;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -43,6 +43,8 @@ final class HostUpdate {
     /** Per normalised layer, by the name that gradients have it under. */
     private final Map<String, List<ParamState>> normalised = new LinkedHashMap<>();
     private final Map<String, Trainable> normalisedLayers = new LinkedHashMap<>();
+    /** Per layer what there is of it in the blocks. */
+    private final Map<Trainable, List<Piece>> pieces = new IdentityHashMap<>();
 
     /**
      * @param updater   DL4J's updater over the network's arrays, with its blocks
@@ -77,12 +79,30 @@ final class HostUpdate {
         return kind != null && kind != GradientNormalization.None;
     }
 
+    /** Whether a layer's step can be taken by itself: all of it is fused, and no norm has to be taken before. */
+    boolean isSeparable(Trainable layer) {
+        return pieces.containsKey(layer) && !isNormalised(layer) && pieces.get(layer).stream().allMatch(p -> p.block.fused != null);
+    }
+
     /**
-     * Takes the step.
+     * Takes the step of one layer; {@link #isSeparable} must be true of it.
      *
      * @param writeUpdate whether somebody reads the update from the gradient arrays afterwards
      */
-    void run(Gradient gradient, int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces, boolean writeUpdate) {
+    void step(Trainable layer, int iteration, int epoch, int batch, boolean writeUpdate) {
+        for (Piece piece : pieces.get(layer)) {
+            piece.block.run(piece, iteration, epoch, batch, writeUpdate);
+        }
+    }
+
+    /**
+     * Takes the step of all layers but some.
+     *
+     * @param writeUpdate whether somebody reads the update from the gradient arrays afterwards
+     * @param taken       layers whose step was taken by {@link #step}
+     */
+    void run(Gradient gradient, int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces, boolean writeUpdate,
+            Predicate<Trainable> taken) {
         for (Map.Entry<String, List<ParamState>> layer : normalised.entrySet()) {
             divide(layer.getValue(), batch);
             Gradient own = gradientOf(layer.getKey(), gradient);
@@ -91,7 +111,7 @@ final class HostUpdate {
             }
         }
         for (Block block : blocks) {
-            block.run(iteration, epoch, batch, workspaces, writeUpdate);
+            block.run(iteration, epoch, batch, workspaces, writeUpdate, taken);
         }
     }
 
@@ -119,7 +139,7 @@ final class HostUpdate {
 
         private final UpdaterBlock block;
         private final FusedUpdate fused;
-        private final List<Segment> segments = new ArrayList<>();
+        private final List<Piece> own = new ArrayList<>();
         private final long parameters;
         private final long gradients;
         private final long state;
@@ -144,11 +164,14 @@ final class HostUpdate {
         }
 
         private void add(int range, boolean keepsUpdate) {
-            Segment last = segments.isEmpty() ? null : segments.get(segments.size() - 1);
-            if (last != null && last.to == range && last.keepsUpdate == keepsUpdate) {
+            Trainable layer = block.getLayersAndVariablesInBlock().get(range).getLayer();
+            Piece last = own.isEmpty() ? null : own.get(own.size() - 1);
+            if (last != null && last.layer == layer && last.to == range && last.keepsUpdate == keepsUpdate) {
                 last.to++;
             } else {
-                segments.add(new Segment(range, keepsUpdate));
+                Piece piece = new Piece(this, layer, range, keepsUpdate);
+                own.add(piece);
+                pieces.computeIfAbsent(layer, l -> new ArrayList<>()).add(piece);
             }
         }
 
@@ -187,18 +210,37 @@ final class HostUpdate {
             return ranges;
         }
 
-        void run(int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces, boolean writeUpdate) {
+        void run(int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces, boolean writeUpdate, Predicate<Trainable> taken) {
             if (fused == null) {
                 runStock(iteration, epoch, batch, workspaces);
                 return;
             }
-            IUpdater rule = block.getGradientUpdater().getConfig();
-            RuleStep step = RuleStep.of(rule, type, iteration, epoch);
-            for (Segment segment : segments) {
-                UpdateRequest request = UpdateRequest.of(step).at(parameters, gradients, state).minibatch(miniBatch ? batch : 0)
-                        .writeUpdate(writeUpdate || segment.keepsUpdate).build();
-                fused.run(request, segment.from, segment.to);
+            RuleStep step = RuleStep.of(block.getGradientUpdater().getConfig(), type, iteration, epoch);
+            int i = 0;
+            while (i < own.size()) {
+                Piece first = own.get(i);
+                int to = first.from;
+                // Neighbours go in one call, so that threads find enough to do.
+                while (i < own.size() && own.get(i).from == to && own.get(i).keepsUpdate == first.keepsUpdate
+                        && !taken.test(own.get(i).layer)) {
+                    to = own.get(i++).to;
+                }
+                if (to > first.from) {
+                    run(step, first.from, to, batch, writeUpdate || first.keepsUpdate);
+                } else {
+                    i++;
+                }
             }
+        }
+
+        void run(Piece piece, int iteration, int epoch, int batch, boolean writeUpdate) {
+            RuleStep step = RuleStep.of(block.getGradientUpdater().getConfig(), type, iteration, epoch);
+            run(step, piece.from, piece.to, batch, writeUpdate || piece.keepsUpdate);
+        }
+
+        private void run(RuleStep step, int from, int to, int batch, boolean writeUpdate) {
+            fused.run(UpdateRequest.of(step).at(parameters, gradients, state).minibatch(miniBatch ? batch : 0).writeUpdate(writeUpdate)
+                    .build(), from, to);
         }
 
         private void runStock(int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces) {
@@ -219,14 +261,18 @@ final class HostUpdate {
         }
     }
 
-    /** Parameters of a block in a row that are updated in one call. */
-    private static final class Segment {
+    /** Parameters in a row of one block and one layer. */
+    private static final class Piece {
 
+        final Block block;
+        final Trainable layer;
         final int from;
         int to;
         final boolean keepsUpdate;
 
-        Segment(int from, boolean keepsUpdate) {
+        Piece(Block block, Trainable layer, int from, boolean keepsUpdate) {
+            this.block = block;
+            this.layer = layer;
             this.from = from;
             this.to = from + 1;
             this.keepsUpdate = keepsUpdate;

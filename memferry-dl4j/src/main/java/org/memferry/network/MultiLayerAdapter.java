@@ -262,6 +262,11 @@ final class MultiLayerAdapter extends NetworkAdapter {
     }
 
     @Override
+    int epoch() {
+        return net.getEpochCount();
+    }
+
+    @Override
     INDArray[] inputs() {
         return new INDArray[] {net.getInput()};
     }

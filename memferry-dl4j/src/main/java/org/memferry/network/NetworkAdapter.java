@@ -146,6 +146,8 @@ abstract class NetworkAdapter {
 
     abstract int iteration();
 
+    abstract int epoch();
+
     /** The inputs set for the present iteration. */
     abstract INDArray[] inputs();
 

@@ -1,6 +1,8 @@
 package org.memferry.network;
 
 import org.deeplearning4j.nn.api.Layer;
+import org.deeplearning4j.nn.api.TrainingConfig;
+import org.deeplearning4j.nn.api.layers.IOutputLayer;
 import org.deeplearning4j.nn.conf.layers.BaseLayer;
 import org.deeplearning4j.nn.layers.FrozenLayer;
 import org.deeplearning4j.nn.layers.feedforward.elementwise.ElementWiseMultiplicationLayer;
@@ -8,6 +10,7 @@ import org.memferry.plan.LayerDescription;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.shadow.ParameterSlice;
 import org.nd4j.linalg.api.buffer.DataType;
+import org.nd4j.linalg.learning.regularization.Regularization;
 import org.memferry.nd4j.RegionArrays;
 
 import java.util.ArrayList;
@@ -55,7 +58,28 @@ final class Traits {
                 .gradientInPlace(inPlace || pretrainedOnly(unit, binding))
                 .fixedSlot(Layers.sameDiff(unit))
                 .writtenAfterUpdate(constrained)
+                .readAfterBackward(isReadForScore(unit))
                 .build();
+    }
+
+    /**
+     * True if DL4J reads the parameters once more for the score: an output layer's for its loss, regularised ones for their penalty. A
+     * SameDiff graph keeps its arrays, so that nobody can say when it has read them for the last time.
+     */
+    private static boolean isReadForScore(NetworkUnit unit) {
+        return Layers.sameDiff(unit) || unit.layer != null && Layers.any(unit.layer, l -> l instanceof IOutputLayer)
+                || isPenalised(unit);
+    }
+
+    private static boolean isPenalised(NetworkUnit unit) {
+        TrainingConfig config = unit.trainable.getConfig();
+        for (String key : unit.trainable.paramTable(false).keySet()) {
+            List<Regularization> terms = config.getRegularizationByParam(key);
+            if (terms != null && !terms.isEmpty()) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /**

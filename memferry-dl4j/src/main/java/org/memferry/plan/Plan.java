@@ -127,6 +127,12 @@ public final class Plan {
         return budget;
     }
 
+    /** The same plan with the optimizer's step at another time. */
+    public Plan withUpdateTiming(UpdateTiming timing) {
+        return builder(network, layers, budget).parameterSlots(parameterSlots).gradientSlots(gradientSlots).strategy(strategy)
+                .updateTiming(timing).build();
+    }
+
     /** Bytes of all RESIDENT layers, each aligned. */
     public long residentBytes() {
         long sum = 0;

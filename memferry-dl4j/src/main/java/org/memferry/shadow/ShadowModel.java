@@ -2,6 +2,7 @@ package org.memferry.shadow;
 
 import org.memferry.device.Device;
 import org.memferry.device.Region;
+import org.memferry.engine.GradientListener;
 import org.memferry.engine.IterationEngine;
 import org.memferry.engine.Program;
 import org.nd4j.linalg.api.buffer.DataType;
@@ -57,13 +58,14 @@ public final class ShadowModel {
     /**
      * Makes the plan final: from now on passes are served by the program.
      *
-     * @param slab the device memory of the program's slots; null if it has none
+     * @param slab  the device memory of the program's slots; null if it has none
+     * @param steps told when a layer's gradient is on its way
      */
-    public void start(Program program, Device device, Region gradients, Region slab) {
+    public void start(Program program, Device device, Region gradients, Region slab, GradientListener steps) {
         for (ShadowLayer layer : layers) {
             layer.stage(program, slab);
         }
-        engine = new IterationEngine(program, device, master, gradients, slab, (layer, slot) -> layers.get(layer).left(slot));
+        engine = new IterationEngine(program, device, master, gradients, slab, (layer, slot) -> layers.get(layer).left(slot), steps);
     }
 
     /**

@@ -11,6 +11,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.memferry.device.Region;
 import org.memferry.device.emulated.EmulatedDevice;
+import org.memferry.engine.GradientListener;
 import org.memferry.engine.Program;
 import org.memferry.plan.Budget;
 import org.memferry.plan.GradientHome;
@@ -56,7 +57,7 @@ class LeaseTest {
             shadow.layers().get(i).master(0).assign(i + 1);
             shadow.layers().get(i).master(1).assign(-i - 1);
         }
-        shadow.start(Program.compile(plan), device, gradients, slab);
+        shadow.start(Program.compile(plan), device, gradients, slab, GradientListener.NONE);
     }
 
     @AfterEach

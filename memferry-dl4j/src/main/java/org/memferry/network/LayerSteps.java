@@ -1,0 +1,214 @@
+package org.memferry.network;
+
+import org.memferry.base.MemFerryException;
+import org.memferry.device.Device;
+import org.memferry.device.Ticket;
+import org.memferry.engine.GradientListener;
+
+import java.util.Arrays;
+import java.util.function.IntConsumer;
+import java.util.function.IntPredicate;
+
+/**
+ * Takes the optimizer's steps layer by layer on a thread of its own: each as soon as the layer's gradient is in host memory, in the order
+ * in which backward leaves the layers, while backward goes on. Nothing is allocated per iteration.
+ *
+ * <p>A step once begun cannot be taken back. An iteration that is given up after one leaves the network {@link #isTorn() torn}: some layers
+ * are a step ahead of the others.
+ */
+final class LayerSteps implements GradientListener, AutoCloseable {
+
+    private final Device device;
+    private final IntConsumer step;
+    private final IntPredicate early;
+    private final Thread thread;
+
+    // All below is guarded by this object's monitor.
+    private final int[] queue;
+    private final Ticket[] arrived;
+    private final boolean[] claimed;
+    private int submitted;
+    private int taken;
+    private boolean beside;
+    private boolean open;
+    private boolean torn;
+    private boolean stopping;
+    private Throwable failure;
+
+    /**
+     * Starts the thread.
+     *
+     * @param device where tickets are waited for
+     * @param layers number of layers
+     * @param early  whether a layer's step may be taken while backward goes on
+     * @param step   takes the step of a layer, called on the thread
+     */
+    LayerSteps(Device device, int layers, IntPredicate early, IntConsumer step) {
+        this.device = device;
+        this.early = early;
+        this.step = step;
+        this.queue = new int[layers];
+        this.arrived = new Ticket[layers];
+        this.claimed = new boolean[layers];
+        this.thread = new Thread(this::serve, "memferry-steps");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /**
+     * An iteration begins.
+     *
+     * @param whileBackward whether steps may be taken before the gradients of all layers are there
+     * @return false if the iteration before was given up after a step, now or earlier
+     */
+    synchronized boolean open(boolean whileBackward) {
+        drain();
+        torn |= open && submitted > 0;
+        submitted = 0;
+        taken = 0;
+        failure = null;
+        Arrays.fill(claimed, false);
+        beside = whileBackward;
+        open = true;
+        return !torn;
+    }
+
+    @Override
+    public synchronized boolean coming(int layer, Ticket gradient) {
+        if (!open || !beside || !early.test(layer)) {
+            return false;
+        }
+        submit(layer, gradient);
+        return true;
+    }
+
+    /** Queues the step of a layer whose gradient is in host memory. */
+    synchronized void submit(int layer) {
+        submit(layer, null);
+    }
+
+    private void submit(int layer, Ticket gradient) {
+        claimed[layer] = true;
+        queue[submitted] = layer;
+        arrived[submitted] = gradient;
+        submitted++;
+        notifyAll();
+    }
+
+    /** True if the step of a layer was queued in this iteration. */
+    synchronized boolean isClaimed(int layer) {
+        return claimed[layer];
+    }
+
+    /**
+     * Blocks until every queued step is taken.
+     *
+     * @throws MemFerryException if one failed: the network is torn
+     */
+    synchronized void await() {
+        drain();
+        if (failure != null) {
+            throw new MemFerryException("the optimizer's step failed while backward was going on: " + failure + ". " + advice(), failure);
+        }
+    }
+
+    /** The iteration is complete: nothing of it can be given up any more. */
+    synchronized void complete() {
+        open = false;
+    }
+
+    /** True if some layers are a step ahead of others, for good. */
+    synchronized boolean isTorn() {
+        return torn;
+    }
+
+    /** What to do with a torn network. */
+    static String advice() {
+        return "Some layers have taken the step of that iteration and others have not, so its parameters are of no single iteration. Close "
+                + "the ferry and go on from your last checkpoint (MemFerry.restoreMultiLayerNetwork or restoreComputationGraph), or attach "
+                + "with eagerUpdate(false), where an iteration that is given up changes nothing.";
+    }
+
+    /** Blocks until the steps that were queued are taken or have failed. */
+    synchronized void drain() {
+        boolean interrupted = false;
+        while (taken < submitted) {
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void serve() {
+        int layer = next();
+        while (layer >= 0) {
+            try {
+                awaitGradient();
+                step.accept(layer);
+            } catch (Throwable e) {
+                // Kept for the training thread, which throws it at the barrier.
+                failed(e);
+            }
+            done();
+            layer = next();
+        }
+    }
+
+    private synchronized int next() {
+        while (taken == submitted && !stopping) {
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                // Nobody but close() ends this thread.
+            }
+        }
+        return taken == submitted ? -1 : queue[taken];
+    }
+
+    private void awaitGradient() {
+        Ticket gradient;
+        synchronized (this) {
+            gradient = arrived[taken];
+        }
+        if (gradient != null) {
+            device.hostWaits(gradient);
+        }
+    }
+
+    private synchronized void failed(Throwable e) {
+        torn = true;
+        if (failure == null) {
+            failure = e;
+        }
+    }
+
+    private synchronized void done() {
+        taken++;
+        notifyAll();
+    }
+
+    /** Ends the thread once the steps that were queued are taken. */
+    @Override
+    public void close() {
+        synchronized (this) {
+            stopping = true;
+            notifyAll();
+        }
+        boolean interrupted = false;
+        while (thread.isAlive()) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
