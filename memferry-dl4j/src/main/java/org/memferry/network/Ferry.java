@@ -7,7 +7,6 @@ import org.deeplearning4j.nn.conf.layers.BaseLayer;
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.gradient.Gradient;
 import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
-import org.deeplearning4j.nn.updater.UpdaterBlock;
 import org.deeplearning4j.nn.workspace.LayerWorkspaceMgr;
 import org.deeplearning4j.optimize.api.TrainingListener;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
@@ -101,6 +100,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private GradientHomes homes;
 
     private BaseMultiLayerUpdater<?> updater;
+    private HostBlocks blocks;
+    /** Whether rules in the configuration were changed since the blocks were made. */
+    private boolean rulesChanged;
     private FerryAccumulator accumulator;
     private TrainingListener listener;
     private Plan plan;
@@ -343,7 +345,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void makeStateArray(long count) {
-        stateArray = count == 0 ? null : RegionArrays.trackedVector(state, 0, type, count, rank2, this::checkOpen);
+        Region region = state;
+        stateArray = count == 0 ? null : RegionArrays.trackedVector(region, 0, type, count, rank2, () -> checkOpen(region));
     }
 
     private void bindMaster(int index, ShadowLayer layer) {
@@ -361,13 +364,23 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void installUpdater(boolean fresh) {
-        // DL4J's updater reads every parameter table while it is made: these reads must not start healing.
+        installUpdater(makeBlocks(), fresh);
+    }
+
+    private HostBlocks makeBlocks() {
+        // Every parameter table is read for them: these reads must not start healing.
         installing = true;
         try {
-            updater = adapter.ferryUpdater(this, stateArray);
+            return HostBlocks.over(units, adapter.flattenedParams(), gradientArray, stateArray);
         } finally {
             installing = false;
         }
+    }
+
+    private void installUpdater(HostBlocks newBlocks, boolean fresh) {
+        blocks = newBlocks;
+        rulesChanged = false;
+        updater = adapter.ferryUpdater(this, newBlocks, stateArray);
         if (fresh) {
             UpdaterState.initialise(updater);
         }
@@ -388,7 +401,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         for (int unit : plan.network().backwardOrder()) {
             reached.add(unit);
         }
-        return new HostUpdate(updater, updateEngine, new Region[] {master, gradients, state}, ElementType.of(type),
+        return new HostUpdate(updater, blocks, updateEngine, new Region[] {master, gradients, state}, ElementType.of(type),
                 adapter.defaultConfiguration().isMiniBatch(), names, layer -> reached.contains(index.get(layer)),
                 layer -> Layers.frozen(units.get(index.get(layer))) && isZero(homes.host(index.get(layer))));
     }
@@ -623,6 +636,23 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         homes.showHost(gradient);
     }
 
+    /**
+     * {@inheritDoc}
+     *
+     * @throws RefusedException if DL4J is about to put an updater of its own in place of one that is too large for it; our updater stays
+     */
+    @Override
+    public void stateIsRead() {
+        if (closed || blocks.layout().fitsDl4j() || !CallerCheck.updaterIsReplaced()) {
+            return;
+        }
+        rulesChanged = true;
+        throw new RefusedException("setting a learning rate through the network makes DL4J lay out an updater of its own, which cannot hold "
+                + blocks.layout().parameterCount() + " parameters with " + blocks.layout().stateCount() + " elements of state (expected: at "
+                + "most " + Integer.MAX_VALUE + " of either). The updater was kept; the new rate is in the configuration already and is used "
+                + "from the next iteration on. Call MemFerry.of(network).setLearningRate(rate) to set one without this.");
+    }
+
     @Override
     public Trainable onHost(Trainable layer) {
         return onHost.getOrDefault(layer, layer);
@@ -672,7 +702,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void checkOpen() {
-        if (closed) {
+        checkOpen(master);
+    }
+
+    private void checkOpen(Region region) {
+        if (closed || !region.isOpen()) {
             throw new MemFerryException("this array showed parameters, gradients or updater state of a network in host memory of a ferry "
                     + "that is closed. Get it anew from the network, for example with params() or getParam(key).");
         }
@@ -701,7 +735,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private boolean installed() {
-        return installing || closed || updater != null && adapter.updater() == updater
+        return installing || closed || updater != null && adapter.updater() == updater && !rulesChanged
                 && adapter.solver().getOptimizer().getGradientsAccumulator() == accumulator;
     }
 
@@ -710,6 +744,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             return;
         }
         BaseMultiLayerUpdater<?> present = adapter.updater();
+        if (present == updater && rulesChanged) {
+            layOutAnew();
+            return;
+        }
         if (present == null) {
             LOG.warn("the network's updater was dropped (clear() or setUpdater(null)): as in DL4J its state starts anew at iteration {}",
                     adapter.iteration());
@@ -742,7 +780,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                     + " layers)");
         }
         heal();
-        List<UpdaterBlock> before = updater.getUpdaterBlocks();
         for (NetworkUnit unit : units) {
             Object conf = unit.layer == null ? null : unit.layer.conf().getLayer();
             IUpdater rule = conf instanceof BaseLayer ? ((BaseLayer) conf).getIUpdater() : null;
@@ -750,14 +787,23 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                 rule.setLrAndSchedule(learningRate, null);
             }
         }
-        BaseMultiLayerUpdater<?> old = updater;
-        installUpdater(false);
-        if (stateArray != null && !UpdaterState.sameLayout(old, updater)) {
-            try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
-                INDArray copy = stateArray.dup();
-                UpdaterState.relayout(before, copy, updater);
-                closeOrdinary(copy);
-            }
+        rulesChanged = true;
+        layOutAnew();
+    }
+
+    /** Makes the updater's blocks anew, as the configuration has them now; the moments of a parameter stay with it. */
+    private void layOutAnew() {
+        HostBlocks now = makeBlocks();
+        BlockLayout before = blocks.layout();
+        if (stateArray == null || before.equals(now.layout())) {
+            installUpdater(now, false);
+            return;
+        }
+        try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
+            INDArray copy = stateArray.dup();
+            installUpdater(now, false);
+            UpdaterState.relayout(before, copy, now.layout(), stateArray);
+            closeOrdinary(copy);
         }
     }
 
@@ -815,8 +861,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     // ------------------------------------------------------------------------------------------------------------------ close
 
     /**
-     * Gives the network back: ordinary arrays with the latest values, DL4J's own updater with the state, no trace of the ferry. A second
-     * call does nothing.
+     * Gives the network back: ordinary arrays with the latest values, DL4J's own updater with the state, no trace of the ferry. A network
+     * that is too large for DL4J's own updater gets none, and its moments end here, which is logged: save it first. A second call does
+     * nothing.
      */
     @Override
     public void close() {
@@ -841,6 +888,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (shadow.engine() != null) {
             shadow.engine().close();
         }
+        if (!blocks.layout().fitsDl4j()) {
+            dropState();
+        }
         boolean graphRank2 = rank2 || adapter instanceof GraphAdapter;
         long count = plan.network().parameterCount();
         INDArray params = Nd4j.createUninitialized(type, graphRank2 ? new long[] {1, count} : new long[] {count}, rank2 ? 'f' : 'c');
@@ -855,12 +905,22 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         adapter.flattenedGradients().assign(gradientArray.reshape(adapter.flattenedGradients().shape()));
         bindings.forEach(UnitBinding::rebindOptimizers);
         adapter.forgetGradient();
-        adapter.setUpdater(adapter.stockUpdater(stateCopy));
+        adapter.setUpdater(blocks.layout().fitsDl4j() ? adapter.stockUpdater(stateCopy) : null);
         adapter.setAccumulator(foreign);
         List<TrainingListener> rest = new ArrayList<>(adapter.listeners());
         if (rest.removeIf(l -> l instanceof PhaseListener && l == listener)) {
             adapter.setListeners(rest);
         }
+    }
+
+    /** DL4J's updater cannot hold the state; its memory is given back before the network's own arrays are made. */
+    private void dropState() {
+        LOG.warn("the network is given back without updater state: DL4J's own updater holds at most {} parameters and elements of state, this "
+                + "network has {} and {}. DL4J cannot train it; to go on with MemFerry, save it with MemFerry.save before closing and "
+                + "restore it with MemFerry.restoreMultiLayerNetwork or restoreComputationGraph.", Integer.MAX_VALUE,
+                blocks.layout().parameterCount(), blocks.layout().stateCount());
+        stateArray = null;
+        state.close();
     }
 
     private void giveBack(int index, INDArray params) {

@@ -45,7 +45,8 @@ final class HostUpdate {
     private final Map<String, Trainable> normalisedLayers = new LinkedHashMap<>();
 
     /**
-     * @param updater   DL4J's updater over the network's arrays, with its blocks
+     * @param updater   DL4J's updater over the network's arrays
+     * @param hostBlocks its blocks
      * @param engine    who computes
      * @param regions   host parameters, gradients, updater state
      * @param type      type of all three
@@ -55,12 +56,13 @@ final class HostUpdate {
      *                  DL4J's next step begins with what this one leaves in the gradient
      * @param idle      whether a unit has no gradient and never gets one
      */
-    HostUpdate(BaseMultiLayerUpdater<?> updater, UpdateEngine engine, Region[] regions, ElementType type, boolean miniBatch,
-            Map<Trainable, String> names, Predicate<Trainable> reached, Predicate<Trainable> idle) {
+    HostUpdate(BaseMultiLayerUpdater<?> updater, HostBlocks hostBlocks, UpdateEngine engine, Region[] regions, ElementType type,
+            boolean miniBatch, Map<Trainable, String> names, Predicate<Trainable> reached, Predicate<Trainable> idle) {
         this.updater = updater;
         this.type = type;
         this.miniBatch = miniBatch;
-        for (UpdaterBlock block : updater.getUpdaterBlocks()) {
+        for (int i = 0; i < hostBlocks.blocks().size(); i++) {
+            UpdaterBlock block = hostBlocks.blocks().get(i);
             for (ParamState p : block.getLayersAndVariablesInBlock()) {
                 if (isNormalised(p.getLayer())) {
                     String name = names.get(p.getLayer());
@@ -68,7 +70,7 @@ final class HostUpdate {
                     normalisedLayers.put(name, p.getLayer());
                 }
             }
-            blocks.add(new Block(block, engine, regions, reached, idle));
+            blocks.add(new Block(hostBlocks, i, engine, regions, reached, idle));
         }
     }
 
@@ -124,15 +126,16 @@ final class HostUpdate {
         private final long gradients;
         private final long state;
 
-        Block(UpdaterBlock block, UpdateEngine engine, Region[] regions, Predicate<Trainable> reached, Predicate<Trainable> idle) {
-            this.block = block;
-            this.parameters = regions[0].address() + bytes(block.getParamOffsetStart());
-            this.gradients = regions[1].address() + bytes(block.getParamOffsetStart());
-            this.state = regions[2].address() + bytes(block.getUpdaterViewOffsetStart());
-            this.fused = fusible() ? new FusedUpdate(engine, type, ranges()) : null;
-            List<ParamState> all = block.getLayersAndVariablesInBlock();
-            for (int i = 0; i < all.size(); i++) {
-                Trainable layer = all.get(i).getLayer();
+        Block(HostBlocks all, int index, UpdateEngine engine, Region[] regions, Predicate<Trainable> reached, Predicate<Trainable> idle) {
+            BlockLayout layout = all.layout();
+            this.block = all.blocks().get(index);
+            this.parameters = regions[0].address() + bytes(layout.blockStart(index));
+            this.gradients = regions[1].address() + bytes(layout.blockStart(index));
+            this.state = regions[2].address() + bytes(layout.stateStart(index));
+            this.fused = fusible() ? new FusedUpdate(engine, type, ranges(layout, layout.firstParameter(index))) : null;
+            List<ParamState> own = block.getLayersAndVariablesInBlock();
+            for (int i = 0; i < own.size(); i++) {
+                Trainable layer = own.get(i).getLayer();
                 if (!idle.test(layer)) {
                     add(i, !reached.test(layer) || block.skipDueToPretrainConfig(false));
                 }
@@ -170,10 +173,11 @@ final class HostUpdate {
             return terms == null ? List.of() : terms;
         }
 
-        private List<UpdateRange> ranges() {
+        private List<UpdateRange> ranges(BlockLayout layout, int first) {
             List<UpdateRange> ranges = new ArrayList<>();
             for (ParamState p : block.getLayersAndVariablesInBlock()) {
-                UpdateRange.Builder range = UpdateRange.of((long) p.getParamOffsetEnd() - p.getParamOffsetStart())
+                int parameter = first + ranges.size();
+                UpdateRange.Builder range = UpdateRange.of(layout.parameterEnd(parameter) - layout.parameterStart(parameter))
                         .regularization(regularisation(p));
                 if (!p.getLayer().updaterDivideByMinibatch(p.getParamName()) || isNormalised(p.getLayer())) {
                     // A normalised layer was divided before its norm was taken.
