@@ -42,7 +42,6 @@ import java.io.File;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -108,6 +107,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private Plan plan;
     private volatile Thread owner = Thread.currentThread();
     private final UpdateEngine updateEngine;
+    private UpdateUnits updateUnits;
     private HostUpdate hostUpdate;
     private boolean stepTaken;
     private boolean installing;
@@ -325,6 +325,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                 onHost.put(units.get(i).layer, view);
             }
         }
+        updateUnits = new UpdateUnits(units, homes, description.backwardOrder(), this::onHost);
         adapter.setFlattenedGradients(gradientArray);
         bindings.forEach(UnitBinding::rebindOptimizers);
         boolean fresh = oldState == null || stateArray == null || oldState.length() != stateArray.length();
@@ -391,23 +392,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private HostUpdate hostUpdate() {
-        Map<Trainable, String> names = new IdentityHashMap<>();
-        Map<Trainable, Integer> index = new IdentityHashMap<>();
-        for (int i = 0; i < units.size(); i++) {
-            names.put(units.get(i).trainable, units.get(i).name);
-            index.put(units.get(i).trainable, i);
-        }
-        Set<Integer> reached = new HashSet<>();
-        for (int unit : plan.network().backwardOrder()) {
-            reached.add(unit);
-        }
         return new HostUpdate(updater, blocks, updateEngine, new Region[] {master, gradients, state}, ElementType.of(type),
-                adapter.defaultConfiguration().isMiniBatch(), names, layer -> reached.contains(index.get(layer)),
-                layer -> Layers.frozen(units.get(index.get(layer))) && isZero(homes.host(index.get(layer))));
-    }
-
-    private static boolean isZero(INDArray array) {
-        return array.ameanNumber().doubleValue() == 0;
+                adapter.defaultConfiguration().isMiniBatch(), updateUnits);
     }
 
     /** Puts our listener back, in front: those behind it then see gradients where they stay. Not to be called by a listener. */

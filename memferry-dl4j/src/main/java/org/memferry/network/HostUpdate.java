@@ -12,71 +12,96 @@ import org.deeplearning4j.nn.workspace.LayerWorkspaceMgr;
 import org.memferry.device.Region;
 import org.memferry.update.ElementType;
 import org.memferry.update.FusedUpdate;
+import org.memferry.update.GradientScaling;
 import org.memferry.update.RuleStep;
 import org.memferry.update.UpdateEngine;
 import org.memferry.update.UpdateRange;
 import org.memferry.update.UpdateRequest;
-import org.memferry.update.UpdateRule;
 import org.nd4j.linalg.api.memory.MemoryWorkspace;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.learning.config.IUpdater;
-import org.nd4j.linalg.learning.regularization.Regularization;
+import org.nd4j.linalg.learning.config.NoOp;
 
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.function.Predicate;
+import java.util.Set;
 
 /**
- * The optimizer step of one network on host memory: for each of DL4J's updater blocks one pass that divides, regularises, applies the
- * rule and subtracts from the parameters. What cannot be fused goes DL4J's own way on the same memory: the norms of gradient
- * normalisation, a user's own rule or regularisation, and rules whose rounding on the loaded ND4J build is not known.
+ * The optimizer step of one network on host memory: for each of DL4J's updater blocks one pass that divides, scales or clips,
+ * regularises, applies the rule and subtracts from the parameters. What cannot be fused goes DL4J's own way on the same memory: the
+ * norms of gradient normalisation, and blocks with what {@link StockBlocks} names.
  */
 final class HostUpdate {
 
+    /** What the update has to know of a network's layers. */
+    interface Units {
+
+        /** The name that gradients have a layer under. */
+        String name(Trainable layer);
+
+        /** The layer with its gradients on the host. */
+        Trainable onHost(Trainable layer);
+
+        /**
+         * Whether the backward pass reaches a layer; where it does not, and for parameters that only pre-training trains, DL4J's next
+         * step begins with what this one leaves in the gradient.
+         */
+        boolean reached(Trainable layer);
+
+        /** Whether a layer has no gradient and never gets one. */
+        boolean idle(Trainable layer);
+
+        /** Told of a parameter that had a gradient, or has a value, that is not a finite number; perhaps at each iteration. */
+        void notFinite(Trainable layer, String parameter, int iteration);
+    }
+
     private final BaseMultiLayerUpdater<?> updater;
+    private final Units units;
     private final boolean miniBatch;
     private final ElementType type;
     private final List<Block> blocks = new ArrayList<>();
-    /** Per normalised layer, by the name that gradients have it under. */
-    private final Map<String, List<ParamState>> normalised = new LinkedHashMap<>();
-    private final Map<String, Trainable> normalisedLayers = new LinkedHashMap<>();
+    /** The layers with gradient normalisation, by the name that gradients have them under. */
+    private final Map<String, Normalised> normalised = new LinkedHashMap<>();
 
     /**
-     * @param updater   DL4J's updater over the network's arrays
+     * @param updater    DL4J's updater over the network's arrays
      * @param hostBlocks its blocks
-     * @param engine    who computes
-     * @param regions   host parameters, gradients, updater state
-     * @param type      type of all three
-     * @param miniBatch whether gradients are divided by the minibatch
-     * @param names     names of the units by what the updater knows them as
-     * @param reached   whether the backward pass reaches a unit; where it does not, and for parameters that only pre-training trains,
-     *                  DL4J's next step begins with what this one leaves in the gradient
-     * @param idle      whether a unit has no gradient and never gets one
+     * @param engine     who computes
+     * @param regions    host parameters, gradients, updater state
+     * @param type       type of all three
+     * @param miniBatch  whether gradients are divided by the minibatch
+     * @param units      the network's layers
      */
     HostUpdate(BaseMultiLayerUpdater<?> updater, HostBlocks hostBlocks, UpdateEngine engine, Region[] regions, ElementType type,
-            boolean miniBatch, Map<Trainable, String> names, Predicate<Trainable> reached, Predicate<Trainable> idle) {
+            boolean miniBatch, Units units) {
         this.updater = updater;
+        this.units = units;
         this.type = type;
         this.miniBatch = miniBatch;
+        Set<Trainable> stock = Collections.newSetFromMap(new IdentityHashMap<>());
+        for (UpdaterBlock block : hostBlocks.blocks()) {
+            if (StockBlocks.reason(block.getLayersAndVariablesInBlock(), type) != null) {
+                block.getLayersAndVariablesInBlock().forEach(p -> stock.add(p.getLayer()));
+            }
+        }
         for (int i = 0; i < hostBlocks.blocks().size(); i++) {
-            UpdaterBlock block = hostBlocks.blocks().get(i);
-            for (ParamState p : block.getLayersAndVariablesInBlock()) {
-                if (isNormalised(p.getLayer())) {
-                    String name = names.get(p.getLayer());
-                    normalised.computeIfAbsent(name, n -> new ArrayList<>()).add(p);
-                    normalisedLayers.put(name, p.getLayer());
+            for (ParamState p : hostBlocks.blocks().get(i).getLayersAndVariablesInBlock()) {
+                if (kind(p.getLayer()) != GradientNormalization.None) {
+                    normalised.computeIfAbsent(units.name(p.getLayer()), n -> new Normalised(p.getLayer(), !stock.contains(p.getLayer())))
+                            .parameters.add(p);
                 }
             }
-            blocks.add(new Block(hostBlocks, i, engine, regions, reached, idle));
+            blocks.add(new Block(hostBlocks, i, engine, regions));
         }
     }
 
-    private static boolean isNormalised(Trainable layer) {
+    private static GradientNormalization kind(Trainable layer) {
         GradientNormalization kind = layer.getConfig().getGradientNormalization();
-        return kind != null && kind != GradientNormalization.None;
+        return kind == null ? GradientNormalization.None : kind;
     }
 
     /**
@@ -85,13 +110,7 @@ final class HostUpdate {
      * @param writeUpdate whether somebody reads the update from the gradient arrays afterwards
      */
     void run(Gradient gradient, int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces, boolean writeUpdate) {
-        for (Map.Entry<String, List<ParamState>> layer : normalised.entrySet()) {
-            divide(layer.getValue(), batch);
-            Gradient own = gradientOf(layer.getKey(), gradient);
-            if (!own.gradientForVariable().isEmpty()) {
-                updater.preApply(normalisedLayers.get(layer.getKey()), own, iteration);
-            }
-        }
+        normalised.forEach((name, layer) -> layer.run(gradientOf(name, gradient), batch, iteration));
         for (Block block : blocks) {
             block.run(iteration, epoch, batch, workspaces, writeUpdate);
         }
@@ -116,34 +135,93 @@ final class HostUpdate {
         return own;
     }
 
+    /** A layer with gradient normalisation. */
+    private final class Normalised {
+
+        private final Trainable layer;
+        private final List<ParamState> parameters = new ArrayList<>();
+        /** Null where a block of the layer goes DL4J's way, which reads gradients that are scaled already. */
+        private final LayerNormalisation scaling;
+
+        Normalised(Trainable layer, boolean fused) {
+            this.layer = layer;
+            scaling = fused ? new LayerNormalisation(kind(layer), units.onHost(layer)) : null;
+        }
+
+        /** Whether the layer's gradients are divided here, ahead of the update's pass. */
+        boolean divides() {
+            return scaling == null || scaling.needsDividedGradient();
+        }
+
+        void run(Gradient gradient, int batch, int iteration) {
+            if (divides()) {
+                divide(parameters, batch);
+            }
+            if (scaling != null) {
+                scaling.prepare(gradient);
+            } else if (!gradient.gradientForVariable().isEmpty()) {
+                updater.preApply(layer, gradient, iteration);
+            }
+        }
+    }
+
     /** One of DL4J's blocks: parameters in a row with the same rule. */
     private final class Block {
 
         private final UpdaterBlock block;
-        private final FusedUpdate fused;
+        private final List<ParamState> parameters;
+        private final boolean stock;
+        private final FusedUpdate pass;
         private final List<Segment> segments = new ArrayList<>();
-        private final long parameters;
-        private final long gradients;
-        private final long state;
+        private final GradientScaling[] scalings;
+        private final long parameterAddress;
+        private final long gradientAddress;
+        private final long stateAddress;
 
-        Block(HostBlocks all, int index, UpdateEngine engine, Region[] regions, Predicate<Trainable> reached, Predicate<Trainable> idle) {
+        Block(HostBlocks all, int index, UpdateEngine engine, Region[] regions) {
             BlockLayout layout = all.layout();
-            this.block = all.blocks().get(index);
-            this.parameters = regions[0].address() + bytes(layout.blockStart(index));
-            this.gradients = regions[1].address() + bytes(layout.blockStart(index));
-            this.state = regions[2].address() + bytes(layout.stateStart(index));
-            this.fused = fusible() ? new FusedUpdate(engine, type, ranges(layout, layout.firstParameter(index))) : null;
-            List<ParamState> own = block.getLayersAndVariablesInBlock();
-            for (int i = 0; i < own.size(); i++) {
-                Trainable layer = own.get(i).getLayer();
-                if (!idle.test(layer)) {
-                    add(i, !reached.test(layer) || block.skipDueToPretrainConfig(false));
+            block = all.blocks().get(index);
+            parameters = block.getLayersAndVariablesInBlock();
+            parameterAddress = regions[0].address() + bytes(layout.blockStart(index));
+            gradientAddress = regions[1].address() + bytes(layout.blockStart(index));
+            stateAddress = regions[2].address() + bytes(layout.stateStart(index));
+            stock = StockBlocks.reason(parameters, type) != null;
+            scalings = new GradientScaling[parameters.size()];
+            List<UpdateRange> ranges = new ArrayList<>();
+            for (int i = 0; i < scalings.length; i++) {
+                scalings[i] = GradientScaling.none();
+                Normalised layer = normalised.get(units.name(parameters.get(i).getLayer()));
+                if (layer != null && layer.scaling != null) {
+                    layer.scaling.add(parameters.get(i).getParamName(), scalings, i);
                 }
+                int p = layout.firstParameter(index) + i;
+                ranges.add(range(parameters.get(i), layout.parameterEnd(p) - layout.parameterStart(p), layer != null && layer.divides()));
             }
+            pass = new FusedUpdate(engine, type, ranges);
+            makeSegments();
         }
 
         private long bytes(long elements) {
             return Math.multiplyExact(elements, (long) type.bytes());
+        }
+
+        private UpdateRange range(ParamState p, long length, boolean divided) {
+            UpdateRange.Builder range = UpdateRange.of(length);
+            if (divided || stock || !p.getLayer().updaterDivideByMinibatch(p.getParamName())) {
+                range.notDivided();
+            }
+            // After DL4J's own rule the gradient is the update, and subtracting it is all that is left.
+            return stock || block.skipDueToPretrainConfig(false) ? range.notTrained().build()
+                    : range.regularization(StockBlocks.regularisation(p)).build();
+        }
+
+        private void makeSegments() {
+            for (int i = 0; i < parameters.size(); i++) {
+                Trainable layer = parameters.get(i).getLayer();
+                if (stock || !units.idle(layer)) {
+                    add(i, !stock && (!units.reached(layer) || block.skipDueToPretrainConfig(false)));
+                }
+            }
         }
 
         private void add(int range, boolean keepsUpdate) {
@@ -155,60 +233,26 @@ final class HostUpdate {
             }
         }
 
-        private boolean fusible() {
-            Optional<UpdateRule> rule = UpdateRule.of(block.getGradientUpdater().getConfig());
-            if (rule.isEmpty() || !FusedUpdate.isExact(rule.get(), type)) {
-                return false;
-            }
-            for (ParamState p : block.getLayersAndVariablesInBlock()) {
-                if (!UpdateRange.knows(regularisation(p))) {
-                    return false;
-                }
-            }
-            return true;
-        }
-
-        private List<Regularization> regularisation(ParamState p) {
-            List<Regularization> terms = p.getLayer().getConfig().getRegularizationByParam(p.getParamName());
-            return terms == null ? List.of() : terms;
-        }
-
-        private List<UpdateRange> ranges(BlockLayout layout, int first) {
-            List<UpdateRange> ranges = new ArrayList<>();
-            for (ParamState p : block.getLayersAndVariablesInBlock()) {
-                int parameter = first + ranges.size();
-                UpdateRange.Builder range = UpdateRange.of(layout.parameterEnd(parameter) - layout.parameterStart(parameter))
-                        .regularization(regularisation(p));
-                if (!p.getLayer().updaterDivideByMinibatch(p.getParamName()) || isNormalised(p.getLayer())) {
-                    // A normalised layer was divided before its norm was taken.
-                    range.notDivided();
-                }
-                if (block.skipDueToPretrainConfig(false)) {
-                    range.notTrained();
-                }
-                ranges.add(range.build());
-            }
-            return ranges;
-        }
-
         void run(int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces, boolean writeUpdate) {
-            if (fused == null) {
+            IUpdater rule = stock ? new NoOp() : block.getGradientUpdater().getConfig();
+            if (stock) {
                 runStock(iteration, epoch, batch, workspaces);
-                return;
             }
-            IUpdater rule = block.getGradientUpdater().getConfig();
             RuleStep step = RuleStep.of(rule, type, iteration, epoch);
             for (Segment segment : segments) {
-                UpdateRequest request = UpdateRequest.of(step).at(parameters, gradients, state).minibatch(miniBatch ? batch : 0)
-                        .writeUpdate(writeUpdate || segment.keepsUpdate).build();
-                fused.run(request, segment.from, segment.to);
+                UpdateRequest request = UpdateRequest.of(step).at(parameterAddress, gradientAddress, stateAddress)
+                        .minibatch(miniBatch ? batch : 0).scalings(scalings)
+                        .writeUpdate(!stock && writeUpdate || segment.keepsUpdate).build();
+                int odd = pass.run(request, segment.from, segment.to);
+                if (odd >= 0) {
+                    units.notFinite(parameters.get(odd).getLayer(), parameters.get(odd).getParamName(), iteration);
+                }
             }
         }
 
         private void runStock(int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces) {
-            List<ParamState> all = block.getLayersAndVariablesInBlock();
-            for (ParamState p : all) {
-                if (!isNormalised(p.getLayer())) {
+            for (ParamState p : parameters) {
+                if (kind(p.getLayer()) == GradientNormalization.None) {
                     divide(List.of(p), batch);
                 }
             }
@@ -216,9 +260,6 @@ final class HostUpdate {
                 try (MemoryWorkspace scope = workspaces.notifyScopeEntered(ArrayType.UPDATER_WORKING_MEM)) {
                     block.update(iteration, epoch);
                 }
-            }
-            for (ParamState p : all) {
-                p.getParamView().subi(p.getGradView());
             }
         }
     }
