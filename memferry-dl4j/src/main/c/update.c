@@ -135,8 +135,8 @@ typedef double f64x16 __attribute__((vector_size(128)));
 /* As in NativeLevel.java. */
 enum {BASELINE, AVX2, AVX512, LEVELS};
 
-typedef void (*float_range)(const struct pass *, float *, float *, float *, float *, float *, long);
-typedef void (*double_range)(const struct pass *, double *, double *, double *, double *, double *, long);
+typedef int (*float_range)(const struct pass *, float *, float *, float *, float *, float *, long);
+typedef int (*double_range)(const struct pass *, double *, double *, double *, double *, double *, long);
 typedef void (*float_stream)(int, float *, const float *, float *, float *, float *, long);
 typedef void (*double_stream)(int, double *, const double *, double *, double *, double *, long);
 
@@ -158,7 +158,8 @@ JNIEXPORT jint JNICALL Java_org_memferry_update_NativeKernel_bestLevel(JNIEnv *e
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") ? AVX512 : AVX2;
 }
 
-JNIEXPORT void JNICALL Java_org_memferry_update_NativeKernel_update(JNIEnv *env, jclass type, jint level, jint rule, jboolean wide,
+/* True if all gradients, as they came, and all updated parameters are finite. */
+JNIEXPORT jboolean JNICALL Java_org_memferry_update_NativeKernel_update(JNIEnv *env, jclass type, jint level, jint rule, jboolean wide,
         jint flags, jdoubleArray numbers, jlong p, jlong g, jlong x, jlong y, jlong z, jlong from, jlong to) {
     (void) type;
     struct pass pass;
@@ -166,15 +167,14 @@ JNIEXPORT void JNICALL Java_org_memferry_update_NativeKernel_update(JNIEnv *env,
     pass.flags = flags;
     (*env)->GetDoubleArrayRegion(env, numbers, 0, RULE_SCALARS + 2 + 2 * MAX_TERMS, pass.rule);
     if ((*env)->ExceptionCheck(env)) {
-        return;
+        return JNI_TRUE;
     }
     if (wide) {
-        DOUBLE_RANGES[level](&pass, ARRAY(double, p, from), ARRAY(double, g, from), ARRAY(double, x, from), ARRAY(double, y, from),
+        return DOUBLE_RANGES[level](&pass, ARRAY(double, p, from), ARRAY(double, g, from), ARRAY(double, x, from), ARRAY(double, y, from),
                 ARRAY(double, z, from), to - from);
-    } else {
-        FLOAT_RANGES[level](&pass, ARRAY(float, p, from), ARRAY(float, g, from), ARRAY(float, x, from), ARRAY(float, y, from),
-                ARRAY(float, z, from), to - from);
     }
+    return FLOAT_RANGES[level](&pass, ARRAY(float, p, from), ARRAY(float, g, from), ARRAY(float, x, from), ARRAY(float, y, from),
+            ARRAY(float, z, from), to - from);
 }
 
 JNIEXPORT void JNICALL Java_org_memferry_update_NativeKernel_stream(JNIEnv *env, jclass type, jint level, jint states, jboolean wide,

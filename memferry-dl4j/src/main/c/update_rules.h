@@ -63,6 +63,11 @@ INLINE V NAME(plus_tiny)(V x) {
     return __builtin_convertvector(__builtin_convertvector(x, VD) + 1e-32, V);
 }
 
+/* No bit where x is finite: a finite number less itself is +0, anything else gives a NaN. */
+INLINE VI NAME(not_finite)(V x) {
+    return (VI) (x - x);
+}
+
 /* Divide by the minibatch, scale or clip, add l1 and l2. */
 INLINE void NAME(before)(const NAME(pass) *a, const V *p, V *g) {
     int flags = a->flags;
@@ -192,14 +197,21 @@ INLINE void NAME(prefetch)(const T *a) {
     }
 }
 
-/* n is a multiple of BLOCK. Each array is read in whole cache lines before the next one is. */
-INLINE void NAME(blocks)(int rule, int fused, int states, const NAME(pass) *a, T *p, T *g, T *x, T *y, T *z, long n) {
+/*
+ * n is a multiple of BLOCK. Each array is read in whole cache lines before the next one is. True if all gradients, as they came, and
+ * all updated parameters are finite.
+ */
+INLINE int NAME(blocks)(int rule, int fused, int states, const NAME(pass) *a, T *p, T *g, T *x, T *y, T *z, long n) {
+    VI odd = {0};
     for (long i = 0; i < n; i += BLOCK) {
         V vp[GROUP], vg[GROUP], vx[GROUP], vy[GROUP], vz[GROUP];
         NAME(prefetch)(p + i);
         NAME(prefetch)(g + i);
         EACH vp[k] = LOAD(p + i + k * LANES);
-        EACH vg[k] = LOAD(g + i + k * LANES);
+        EACH {
+            vg[k] = LOAD(g + i + k * LANES);
+            odd |= NAME(not_finite)(vg[k]);
+        }
         if (states > 0) {
             NAME(prefetch)(x + i);
             EACH vx[k] = LOAD(x + i + k * LANES);
@@ -215,7 +227,11 @@ INLINE void NAME(blocks)(int rule, int fused, int states, const NAME(pass) *a, T
         NAME(before)(a, vp, vg);
         NAME(rule)(rule, fused, a, vg, vx, vy, vz);
         NAME(after)(a, vp, vg);
-        EACH STORE(p + i + k * LANES, vp[k] - vg[k]);
+        EACH {
+            vp[k] = vp[k] - vg[k];
+            odd |= NAME(not_finite)(vp[k]);
+            STORE(p + i + k * LANES, vp[k]);
+        }
         if (states > 0) {
             EACH STORE(x + i + k * LANES, vx[k]);
         }
@@ -229,13 +245,19 @@ INLINE void NAME(blocks)(int rule, int fused, int states, const NAME(pass) *a, T
             EACH STORE(g + i + k * LANES, vg[k]);
         }
     }
+    for (int lane = 0; lane < LANES; lane++) {
+        if (odd[lane]) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
-typedef void (*NAME(blocks_of))(const NAME(pass) *, T *, T *, T *, T *, T *, long);
+typedef int (*NAME(blocks_of))(const NAME(pass) *, T *, T *, T *, T *, T *, long);
 
 #define INSTANCE(RULE, FUSED, STATES) \
-    static void NAME(RULE##_##FUSED)(const NAME(pass) *a, T *p, T *g, T *x, T *y, T *z, long n) { \
-        NAME(blocks)(RULE, FUSED, STATES, a, p, g, x, y, z, n); \
+    static int NAME(RULE##_##FUSED)(const NAME(pass) *a, T *p, T *g, T *x, T *y, T *z, long n) { \
+        return NAME(blocks)(RULE, FUSED, STATES, a, p, g, x, y, z, n); \
     }
 #define BOTH(RULE, STATES) INSTANCE(RULE, 0, STATES) INSTANCE(RULE, 1, STATES)
 BOTH(ADAM, 2)
@@ -257,22 +279,35 @@ static const NAME(blocks_of) NAME(table)[RULES][2] = {
     {NAME(SGD_0), NAME(SGD_0)}, {NAME(NOOP_0), NAME(NOOP_0)}
 };
 
+static int NAME(finite)(const T *a, long n) {
+    for (long i = 0; i < n; i++) {
+        if (!(a[i] - a[i] == 0)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* Fewer elements than a block, through a block of our own: nothing outside the range is read or written. */
-static void NAME(few)(NAME(blocks_of) blocks, const NAME(pass) *a, T *const *arrays, int count, long from, long n) {
+static int NAME(few)(NAME(blocks_of) blocks, const NAME(pass) *a, T *const *arrays, int count, long from, long n) {
     T own[5][BLOCK] __attribute__((aligned(64)));
     memset(own, 0, sizeof own);
     for (int j = 0; j < count; j++) {
         memcpy(own[j], arrays[j] + from, n * sizeof(T));
     }
+    int finite = NAME(finite)(own[1], n);
+    /* What it returns counts the lanes that are padded, too: 0 / 0 where epsilon is 0. */
     blocks(a, own[0], own[1], own[2], own[3], own[4], BLOCK);
+    finite &= NAME(finite)(own[0], n);
     for (int j = 0; j < count; j++) {
         if (j != 1 || (a->flags & WRITE_UPDATE)) {
             memcpy(arrays[j] + from, own[j], n * sizeof(T));
         }
     }
+    return finite;
 }
 
-static void NAME(range)(const struct pass *pass, T *p, T *g, T *x, T *y, T *z, long n) {
+static int NAME(range)(const struct pass *pass, T *p, T *g, T *x, T *y, T *z, long n) {
     NAME(pass) a;
     for (int i = 0; i < RULE_SCALARS; i++) {
         a.rule[i] = (T) pass->rule[i];
@@ -292,15 +327,17 @@ static void NAME(range)(const struct pass *pass, T *p, T *g, T *x, T *y, T *z, l
     long head = (long) (-(uintptr_t) p & (sizeof(V) - 1)) / (long) sizeof(T);
     head = head < n ? head : n;
     long whole = (n - head) / BLOCK * BLOCK;
+    int finite = 1;
     if (head > 0) {
-        NAME(few)(blocks, &a, arrays, count, 0, head);
+        finite &= NAME(few)(blocks, &a, arrays, count, 0, head);
     }
     if (whole > 0) {
-        blocks(&a, p + head, g + head, count > 2 ? x + head : 0, count > 3 ? y + head : 0, count > 4 ? z + head : 0, whole);
+        finite &= blocks(&a, p + head, g + head, count > 2 ? x + head : 0, count > 3 ? y + head : 0, count > 4 ? z + head : 0, whole);
     }
     if (head + whole < n) {
-        NAME(few)(blocks, &a, arrays, count, head + whole, n - head - whole);
+        finite &= NAME(few)(blocks, &a, arrays, count, head + whole, n - head - whole);
     }
+    return finite;
 }
 
 /* The yardstick: reads parameters, gradients and state, writes parameters and state, one multiplication and addition for each. */

@@ -404,6 +404,11 @@ public final class IterationEngine implements AutoCloseable {
         return v.slot;
     }
 
+    /** True while the computation stays in this layer, so that a read of it is nothing new. */
+    public boolean isIn(int layer) {
+        return current >= 0 && inside && pass.visits[current].layer == layer;
+    }
+
     /** True if a read of this layer tells that the backward pass is over: its last visit was entered, and is another layer's. */
     public boolean isPastBackward(int layer) {
         return phase == Phase.BACKWARD && current == pass.visits.length - 1 && current >= pass.firstBackward

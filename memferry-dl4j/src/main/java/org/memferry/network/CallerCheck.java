@@ -2,13 +2,15 @@ package org.memferry.network;
 
 import org.deeplearning4j.nn.api.Layer;
 import org.deeplearning4j.nn.graph.vertex.GraphVertex;
+import org.deeplearning4j.util.NetworkUtils;
 
 import java.util.Optional;
 import java.util.Set;
 
 /**
- * Tells whether a parameter table is being read by a layer that computes or by somebody else, from the call stack. Used only where DL4J
- * computes without workspaces (with them, an open layer workspace says the same at no cost) and in moments that are rare.
+ * Tells from the call stack whether a parameter table is being read by a layer that computes or by somebody else, and what updater state is
+ * read for. Used only where DL4J computes without workspaces (with them, an open layer workspace says the same at no cost) and in moments
+ * that are rare.
  */
 final class CallerCheck {
 
@@ -28,6 +30,20 @@ final class CallerCheck {
                 .filter(f -> !f.getClassName().startsWith(OURS) && !ACCESSORS.contains(f.getMethodName()))
                 .findFirst());
         return caller.isPresent() && !WRITERS.contains(caller.get().getMethodName()) && isLayerCode(caller.get().getDeclaringClass());
+    }
+
+    /** True if DL4J is about to replace a network's updater, which it does when a learning rate is set. */
+    static boolean updaterIsReplaced() {
+        return WALKER.walk(frames -> frames.anyMatch(f -> f.getDeclaringClass() == NetworkUtils.class
+                && f.getMethodName().equals("refreshUpdater")));
+    }
+
+    /**
+     * True if a network is computing gradient and score further up the stack. After an exception in an iteration nobody says that it is
+     * over: an inference pass reads the same layers.
+     */
+    static boolean inIteration() {
+        return WALKER.walk(frames -> frames.anyMatch(f -> f.getMethodName().equals("computeGradientAndScore")));
     }
 
     private static boolean isLayerCode(Class<?> c) {

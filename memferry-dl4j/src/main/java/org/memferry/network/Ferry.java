@@ -7,7 +7,6 @@ import org.deeplearning4j.nn.conf.layers.BaseLayer;
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.gradient.Gradient;
 import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
-import org.deeplearning4j.nn.updater.UpdaterBlock;
 import org.deeplearning4j.nn.workspace.LayerWorkspaceMgr;
 import org.deeplearning4j.optimize.api.TrainingListener;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
@@ -45,7 +44,6 @@ import java.io.File;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -94,11 +92,15 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private GradientHomes homes;
 
     private BaseMultiLayerUpdater<?> updater;
+    private HostBlocks blocks;
+    /** Whether rules in the configuration were changed since the blocks were made. */
+    private boolean rulesChanged;
     private FerryAccumulator accumulator;
     private TrainingListener listener;
     private Plan plan;
     private volatile Thread owner = Thread.currentThread();
     private final UpdateEngine updateEngine;
+    private UpdateUnits updateUnits;
     private HostUpdate hostUpdate;
     /** Per unit whether its step may be taken while backward goes on. */
     private boolean[] earlySteps;
@@ -323,6 +325,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                 onHost.put(units.get(i).layer, view);
             }
         }
+        updateUnits = new UpdateUnits(units, homes, description.backwardOrder(), this::onHost);
         adapter.setFlattenedGradients(gradientArray);
         bindings.forEach(UnitBinding::rebindOptimizers);
         boolean fresh = oldState == null || stateArray == null || oldState.length() != stateArray.length();
@@ -343,7 +346,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void makeStateArray(long count) {
-        stateArray = count == 0 ? null : RegionArrays.trackedVector(state, 0, type, count, rank2, this::checkOpen);
+        Region region = state;
+        stateArray = count == 0 ? null : RegionArrays.trackedVector(region, 0, type, count, rank2, () -> checkOpen(region));
     }
 
     private void bindMaster(int index, ShadowLayer layer) {
@@ -361,13 +365,23 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void installUpdater(boolean fresh) {
-        // DL4J's updater reads every parameter table while it is made: these reads must not start healing.
+        installUpdater(makeBlocks(), fresh);
+    }
+
+    private HostBlocks makeBlocks() {
+        // Every parameter table is read for them: these reads must not start healing.
         installing = true;
         try {
-            updater = adapter.ferryUpdater(this, stateArray);
+            return HostBlocks.over(units, adapter.flattenedParams(), gradientArray, stateArray);
         } finally {
             installing = false;
         }
+    }
+
+    private void installUpdater(HostBlocks newBlocks, boolean fresh) {
+        blocks = newBlocks;
+        rulesChanged = false;
+        updater = adapter.ferryUpdater(this, newBlocks, stateArray);
         if (fresh) {
             UpdaterState.initialise(updater);
         }
@@ -379,19 +393,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private HostUpdate hostUpdate() {
-        Map<Trainable, String> names = new IdentityHashMap<>();
-        Map<Trainable, Integer> index = new IdentityHashMap<>();
-        for (int i = 0; i < units.size(); i++) {
-            names.put(units.get(i).trainable, units.get(i).name);
-            index.put(units.get(i).trainable, i);
-        }
-        Set<Integer> reached = new HashSet<>();
-        for (int unit : plan.network().backwardOrder()) {
-            reached.add(unit);
-        }
-        return new HostUpdate(updater, updateEngine, new Region[] {master, gradients, state}, ElementType.of(type),
-                adapter.defaultConfiguration().isMiniBatch(), names, layer -> reached.contains(index.get(layer)),
-                layer -> Layers.frozen(units.get(index.get(layer))) && isZero(homes.host(index.get(layer))));
+        return new HostUpdate(updater, blocks, updateEngine, new Region[] {master, gradients, state}, ElementType.of(type),
+                adapter.defaultConfiguration().isMiniBatch(), updateUnits);
     }
 
     /** Which layers may take their step while backward goes on: nobody reads their parameters again in the iteration. */
@@ -401,10 +404,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             NetworkUnit unit = units.get(i);
             earlySteps[i] = !plan.network().layers().get(i).readAfterBackward() && hostUpdate.isSeparable(unit.trainable);
         }
-    }
-
-    private static boolean isZero(INDArray array) {
-        return array.ameanNumber().doubleValue() == 0;
     }
 
     /** Puts our listener back, in front: those behind it then see gradients where they stay. Not to be called by a listener. */
@@ -437,7 +436,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         Program program = Program.compile(plan);
         homes.useSlots(program, slab);
         if (plan.updateTiming().isLayerwise()) {
-            steps = new LayerSteps(device, units.size(), unit -> earlySteps[unit], this::takeStep);
+            steps = new LayerSteps(device, units.size(), unit -> earlySteps[unit] && hostUpdate.isReady(units.get(unit).trainable), this::takeStep);
         }
         shadow.start(program, device, gradients, slab, steps == null ? GradientListener.NONE : steps);
     }
@@ -574,7 +573,14 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
     }
 
-    private Lease lease(ShadowLayer layer, IterationEngine engine, Phase phase) {
+    private Lease lease(ShadowLayer layer, IterationEngine engine, Phase known) {
+        Phase phase = known;
+        if (steps != null && phase != Phase.IDLE && phase != Phase.INFERENCE && !engine.isIn(layer.index())
+                && !CallerCheck.inIteration()) {
+            // The iteration ended in an exception: to go on with it would take a step on half a gradient.
+            engine.abort();
+            phase = Phase.IDLE;
+        }
         if (phase == Phase.IDLE || phase == Phase.INFERENCE) {
             if (phase == Phase.IDLE) {
                 engine.openInference();
@@ -660,7 +666,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private void finishSteps(Gradient gradient, int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces) {
         if (plan.updateTiming() == UpdateTiming.IN_CHUNKS) {
             for (int unit : plan.network().backwardOrder()) {
-                if (hostUpdate.isSeparable(units.get(unit).trainable)) {
+                if (hostUpdate.isSeparable(units.get(unit).trainable) && hostUpdate.isReady(units.get(unit).trainable)) {
                     steps.submit(unit);
                 }
             }
@@ -700,6 +706,23 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             }
         }
         homes.showHost(gradient);
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * @throws RefusedException if DL4J is about to put an updater of its own in place of one that is too large for it; our updater stays
+     */
+    @Override
+    public void stateIsRead() {
+        if (closed || blocks.layout().fitsDl4j() || !CallerCheck.updaterIsReplaced()) {
+            return;
+        }
+        rulesChanged = true;
+        throw new RefusedException("setting a learning rate through the network makes DL4J lay out an updater of its own, which cannot hold "
+                + blocks.layout().parameterCount() + " parameters with " + blocks.layout().stateCount() + " elements of state (expected: at "
+                + "most " + Integer.MAX_VALUE + " of either). The updater was kept; the new rate is in the configuration already and is used "
+                + "from the next iteration on. Call MemFerry.of(network).setLearningRate(rate) to set one without this.");
     }
 
     @Override
@@ -751,7 +774,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void checkOpen() {
-        if (closed) {
+        checkOpen(master);
+    }
+
+    private void checkOpen(Region region) {
+        if (closed || !region.isOpen()) {
             throw new MemFerryException("this array showed parameters, gradients or updater state of a network in host memory of a ferry "
                     + "that is closed. Get it anew from the network, for example with params() or getParam(key).");
         }
@@ -780,7 +807,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private boolean installed() {
-        return installing || closed || updater != null && adapter.updater() == updater
+        return installing || closed || updater != null && adapter.updater() == updater && !rulesChanged
                 && adapter.solver().getOptimizer().getGradientsAccumulator() == accumulator;
     }
 
@@ -789,6 +816,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             return;
         }
         BaseMultiLayerUpdater<?> present = adapter.updater();
+        if (present == updater && rulesChanged) {
+            layOutAnew();
+            return;
+        }
         if (present == null) {
             LOG.warn("the network's updater was dropped (clear() or setUpdater(null)): as in DL4J its state starts anew at iteration {}",
                     adapter.iteration());
@@ -821,7 +852,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                     + " layers)");
         }
         heal();
-        List<UpdaterBlock> before = updater.getUpdaterBlocks();
         for (NetworkUnit unit : units) {
             Object conf = unit.layer == null ? null : unit.layer.conf().getLayer();
             IUpdater rule = conf instanceof BaseLayer ? ((BaseLayer) conf).getIUpdater() : null;
@@ -829,14 +859,23 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                 rule.setLrAndSchedule(learningRate, null);
             }
         }
-        BaseMultiLayerUpdater<?> old = updater;
-        installUpdater(false);
-        if (stateArray != null && !UpdaterState.sameLayout(old, updater)) {
-            try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
-                INDArray copy = stateArray.dup();
-                UpdaterState.relayout(before, copy, updater);
-                closeOrdinary(copy);
-            }
+        rulesChanged = true;
+        layOutAnew();
+    }
+
+    /** Makes the updater's blocks anew, as the configuration has them now; the moments of a parameter stay with it. */
+    private void layOutAnew() {
+        HostBlocks now = makeBlocks();
+        BlockLayout before = blocks.layout();
+        if (stateArray == null || before.equals(now.layout())) {
+            installUpdater(now, false);
+            return;
+        }
+        try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
+            INDArray copy = stateArray.dup();
+            installUpdater(now, false);
+            UpdaterState.relayout(before, copy, now.layout(), stateArray);
+            closeOrdinary(copy);
         }
     }
 
@@ -894,8 +933,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     // ------------------------------------------------------------------------------------------------------------------ close
 
     /**
-     * Gives the network back: ordinary arrays with the latest values, DL4J's own updater with the state, no trace of the ferry. A second
-     * call does nothing.
+     * Gives the network back: ordinary arrays with the latest values, DL4J's own updater with the state, no trace of the ferry. A network
+     * that is too large for DL4J's own updater gets none, and its moments end here, which is logged: save it first. A second call does
+     * nothing.
      */
     @Override
     public void close() {
@@ -923,6 +963,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (shadow.engine() != null) {
             shadow.engine().close();
         }
+        if (!blocks.layout().fitsDl4j()) {
+            dropState();
+        }
         boolean graphRank2 = rank2 || adapter instanceof GraphAdapter;
         long count = plan.network().parameterCount();
         INDArray params = Nd4j.createUninitialized(type, graphRank2 ? new long[] {1, count} : new long[] {count}, rank2 ? 'f' : 'c');
@@ -937,12 +980,22 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         adapter.flattenedGradients().assign(gradientArray.reshape(adapter.flattenedGradients().shape()));
         bindings.forEach(UnitBinding::rebindOptimizers);
         adapter.forgetGradient();
-        adapter.setUpdater(adapter.stockUpdater(stateCopy));
+        adapter.setUpdater(blocks.layout().fitsDl4j() ? adapter.stockUpdater(stateCopy) : null);
         adapter.setAccumulator(foreign);
         List<TrainingListener> rest = new ArrayList<>(adapter.listeners());
         if (rest.removeIf(l -> l instanceof PhaseListener && l == listener)) {
             adapter.setListeners(rest);
         }
+    }
+
+    /** DL4J's updater cannot hold the state; its memory is given back before the network's own arrays are made. */
+    private void dropState() {
+        LOG.warn("the network is given back without updater state: DL4J's own updater holds at most {} parameters and elements of state, this "
+                + "network has {} and {}. DL4J cannot train it; to go on with MemFerry, save it with MemFerry.save before closing and "
+                + "restore it with MemFerry.restoreMultiLayerNetwork or restoreComputationGraph.", Integer.MAX_VALUE,
+                blocks.layout().parameterCount(), blocks.layout().stateCount());
+        stateArray = null;
+        state.close();
     }
 
     private void giveBack(int index, INDArray params) {

@@ -11,18 +11,33 @@ import org.nd4j.linalg.api.ndarray.INDArray;
 /**
  * DL4J's own updater of a MultiLayerNetwork, run on the host: it waits for the gradients, and keeps its state in host
  * memory. In an iteration the step is taken in one pass over memory; called by a user, DL4J's own rules run. Order and arithmetic are
- * DL4J's either way.
+ * DL4J's either way. Its blocks are {@link HostBlocks}: DL4J's constructor, which would lay out its own in {@code int}, is shown none.
  */
 final class FerryMultiLayerUpdater extends MultiLayerUpdater {
 
     private final transient UpdateHook hook;
+    private final boolean made;
 
     /**
-     * @param state updater state in DL4J's layout, used directly; null if the rules keep none
+     * @param blocks the network's blocks, over its arrays
+     * @param state  updater state in the layout of the blocks, used directly; null if the rules keep none
      */
-    FerryMultiLayerUpdater(MultiLayerNetwork network, UpdateHook hook, INDArray state) {
+    FerryMultiLayerUpdater(MultiLayerNetwork network, UpdateHook hook, HostBlocks blocks, INDArray state) {
         super(network, state);
         this.hook = hook;
+        this.made = true;
+        updaterBlocks.addAll(blocks.blocks());
+    }
+
+    @Override
+    protected Trainable[] getOrderedLayers() {
+        return made ? super.getOrderedLayers() : new Trainable[0];
+    }
+
+    @Override
+    public INDArray getStateViewArray() {
+        hook.stateIsRead();
+        return super.getStateViewArray();
     }
 
     @Override

@@ -21,7 +21,9 @@ import org.nd4j.linalg.factory.Nd4j;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /** A ComputationGraph: vertices in topological order, output layers left out of the forward pass of training. */
 final class GraphAdapter extends NetworkAdapter {
@@ -53,13 +55,13 @@ final class GraphAdapter extends NetworkAdapter {
     }
 
     @Override
-    long countParameters() {
-        long count = 0;
-        for (org.deeplearning4j.nn.conf.graph.GraphVertex v : net.getConfiguration().getVertices().values()) {
-            v.setDataType(dataType());
-            count = Math.addExact(count, v.numParams(true));
-        }
-        return count;
+    Map<String, Long> parametersOfLayers() {
+        Map<String, Long> counts = new LinkedHashMap<>();
+        net.getConfiguration().getVertices().forEach((name, vertex) -> {
+            vertex.setDataType(dataType());
+            counts.put(name + " (" + vertex.getClass().getSimpleName() + ")", vertex.numParams(true));
+        });
+        return counts;
     }
 
     @Override
@@ -192,8 +194,8 @@ final class GraphAdapter extends NetworkAdapter {
     }
 
     @Override
-    BaseMultiLayerUpdater<?> ferryUpdater(UpdateHook hook, INDArray state) {
-        return new FerryGraphUpdater(net, hook, state);
+    BaseMultiLayerUpdater<?> ferryUpdater(UpdateHook hook, HostBlocks blocks, INDArray state) {
+        return new FerryGraphUpdater(net, hook, blocks, state);
     }
 
     @Override

@@ -23,7 +23,9 @@ import org.nd4j.linalg.indexing.NDArrayIndex;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /** A MultiLayerNetwork: layers in index order, output layer left out of the forward pass of training. */
 final class MultiLayerAdapter extends NetworkAdapter {
@@ -55,12 +57,13 @@ final class MultiLayerAdapter extends NetworkAdapter {
     }
 
     @Override
-    long countParameters() {
-        long count = 0;
+    Map<String, Long> parametersOfLayers() {
+        Map<String, Long> counts = new LinkedHashMap<>();
         for (NeuralNetConfiguration conf : configurations()) {
-            count = Math.addExact(count, conf.getLayer().initializer().numParams(conf));
+            counts.put(counts.size() + " (" + conf.getLayer().getClass().getSimpleName() + ")",
+                    conf.getLayer().initializer().numParams(conf));
         }
-        return count;
+        return counts;
     }
 
     @Override
@@ -207,8 +210,8 @@ final class MultiLayerAdapter extends NetworkAdapter {
     }
 
     @Override
-    BaseMultiLayerUpdater<?> ferryUpdater(UpdateHook hook, INDArray state) {
-        return new FerryMultiLayerUpdater(net, hook, state);
+    BaseMultiLayerUpdater<?> ferryUpdater(UpdateHook hook, HostBlocks blocks, INDArray state) {
+        return new FerryMultiLayerUpdater(net, hook, blocks, state);
     }
 
     @Override

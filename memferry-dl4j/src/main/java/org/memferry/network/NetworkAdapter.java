@@ -27,6 +27,7 @@ import org.nd4j.linalg.factory.Nd4j;
 
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 
 /** What MemFerry needs of a network, the same for both kinds. */
 abstract class NetworkAdapter {
@@ -59,8 +60,13 @@ abstract class NetworkAdapter {
     /** Data type of the parameters, from the configuration. */
     abstract DataType dataType();
 
+    /** Number of parameters of each layer or vertex, by its name and kind, from the configuration alone. */
+    abstract Map<String, Long> parametersOfLayers();
+
     /** Number of parameters, from the configuration alone. */
-    abstract long countParameters();
+    final long countParameters() {
+        return parametersOfLayers().values().stream().reduce(0L, Math::addExact);
+    }
 
     /** {@code network.init(params, false)}. */
     abstract void init(INDArray params);
@@ -121,8 +127,8 @@ abstract class NetworkAdapter {
     /** A stock updater over the network's present arrays. */
     abstract BaseMultiLayerUpdater<?> stockUpdater(INDArray state);
 
-    /** Our updater over the network's present arrays. */
-    abstract BaseMultiLayerUpdater<?> ferryUpdater(UpdateHook hook, INDArray state);
+    /** Our updater over the network's present arrays, with these blocks and their state. */
+    abstract BaseMultiLayerUpdater<?> ferryUpdater(UpdateHook hook, HostBlocks blocks, INDArray state);
 
     abstract void setAccumulator(GradientsAccumulator accumulator);
 

@@ -48,9 +48,19 @@ final class Support {
         for (NeuralNetConfiguration conf : adapter.configurations()) {
             checkAlgorithm(conf, "layer " + conf.getLayer().getLayerName());
         }
+        adapter.parametersOfLayers().forEach(Support::checkSize);
         if (adapter.countParameters() == 0) {
             throw new RefusedException("the network has no parameters (0 in " + adapter.configurations().size()
                     + " layers): there is nothing to ferry. Train it with plain DL4J.");
+        }
+    }
+
+    /** A network may have more parameters than an {@code int} counts, and so may its updater state; one layer may not. */
+    private static void checkSize(String layer, long parameters) {
+        if (parameters < 0 || parameters > Integer.MAX_VALUE) {
+            throw new RefusedException("layer " + layer + " has " + parameters + " parameters: DL4J counts those of one layer in int "
+                    + "(expected: at most " + Integer.MAX_VALUE + " in a layer, while the network and its updater state may have more). "
+                    + "Give it fewer inputs or outputs, or use several layers, each with a part of them.");
         }
     }
 

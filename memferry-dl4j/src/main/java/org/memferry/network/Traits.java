@@ -9,6 +9,7 @@ import org.deeplearning4j.nn.layers.feedforward.elementwise.ElementWiseMultiplic
 import org.memferry.plan.LayerDescription;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.shadow.ParameterSlice;
+import org.memferry.update.ElementType;
 import org.nd4j.linalg.api.buffer.DataType;
 import org.nd4j.linalg.learning.regularization.Regularization;
 import org.memferry.nd4j.RegionArrays;
@@ -33,14 +34,16 @@ final class Traits {
         DataType type = adapter.dataType();
         int elementBytes = RegionArrays.elementBytes(type);
         List<LayerDescription> layers = new ArrayList<>();
+        long stateCount = UpdaterState.count(units);
+        List<String> updateNotes = StockBlocks.notes(units, ElementType.of(type));
         for (int i = 0; i < units.size(); i++) {
-            layers.add(describe(units.get(i), bindings.get(i), elementBytes));
+            layers.add(describe(units.get(i), bindings.get(i), elementBytes, updateNotes.get(i)));
         }
         return new NetworkDescription(layers, adapter.forwardOrder(), adapter.backwardOrder(), adapter.inferenceOrder(),
-                adapter.countParameters(), UpdaterState.count(units), elementBytes);
+                adapter.countParameters(), stateCount, elementBytes);
     }
 
-    private static LayerDescription describe(NetworkUnit unit, UnitBinding binding, int elementBytes) {
+    private static LayerDescription describe(NetworkUnit unit, UnitBinding binding, int elementBytes, String updateNote) {
         boolean frozen = Layers.frozen(unit);
         boolean inPlace = false;
         boolean constrained = false;
@@ -59,6 +62,7 @@ final class Traits {
                 .fixedSlot(Layers.sameDiff(unit))
                 .writtenAfterUpdate(constrained)
                 .readAfterBackward(isReadForScore(unit))
+                .updateNote(updateNote)
                 .build();
     }
 

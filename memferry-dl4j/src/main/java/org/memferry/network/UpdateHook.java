@@ -15,6 +15,9 @@ interface UpdateHook {
      */
     boolean update(Gradient gradient, int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces);
 
+    /** Somebody gets the updater's state. */
+    void stateIsRead();
+
     /** The layer as the gradient normalisation shall see it: with its gradients on the host. */
     Trainable onHost(Trainable layer);
 }

@@ -8,7 +8,6 @@ import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.indexing.NDArrayIndex;
 import org.nd4j.linalg.learning.config.IUpdater;
 
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -58,58 +57,25 @@ final class UpdaterState {
         return x == null || y == null ? x == y : x.reshape(x.length()).equals(y.reshape(y.length()));
     }
 
-    /** Whether two updaters lay their state out alike: same blocks over the same parameters. */
-    static boolean sameLayout(BaseMultiLayerUpdater<?> a, BaseMultiLayerUpdater<?> b) {
-        List<UpdaterBlock> x = a.getUpdaterBlocks();
-        List<UpdaterBlock> y = b.getUpdaterBlocks();
-        if (x.size() != y.size()) {
-            return false;
-        }
-        for (int i = 0; i < x.size(); i++) {
-            if (x.get(i).getParamOffsetStart() != y.get(i).getParamOffsetStart()
-                    || x.get(i).getUpdaterViewOffsetStart() != y.get(i).getUpdaterViewOffsetStart()) {
-                return false;
-            }
-        }
-        return true;
-    }
-
     /**
      * Copies state from one layout to another: the moments of a parameter stay with it when blocks merge or split.
      *
-     * @param from      blocks of the old layout
-     * @param fromState state in the old layout, not the array of {@code to}
-     * @param to        updater with the new layout, whose state array is written
+     * @param from      the old layout
+     * @param fromState state in the old layout, not the array that is written
+     * @param to        the new layout of the same parameters
+     * @param toState   written
      */
-    static void relayout(List<UpdaterBlock> from, INDArray fromState, BaseMultiLayerUpdater<?> to) {
-        Map<Integer, long[]> places = new HashMap<>();
-        for (UpdaterBlock block : from) {
-            for (UpdaterBlock.ParamState p : block.getLayersAndVariablesInBlock()) {
-                places.put(p.getParamOffsetStart(), place(block, p));
-            }
-        }
+    static void relayout(BlockLayout from, INDArray fromState, BlockLayout to, INDArray toState) {
         INDArray source = fromState.reshape(fromState.length());
-        INDArray target = to.getStateViewArray().reshape(to.getStateViewArray().length());
-        for (UpdaterBlock block : to.getUpdaterBlocks()) {
-            for (UpdaterBlock.ParamState p : block.getLayersAndVariablesInBlock()) {
-                long[] now = place(block, p);
-                long[] old = places.get(p.getParamOffsetStart());
-                long length = p.getParamOffsetEnd() - p.getParamOffsetStart();
-                for (int c = 0; c < now[2]; c++) {
-                    long at = now[0] + c * now[1];
-                    long was = old[0] + c * old[1];
-                    target.get(NDArrayIndex.interval(at, at + length)).assign(source.get(NDArrayIndex.interval(was, was + length)));
-                }
+        INDArray target = toState.reshape(toState.length());
+        for (int p = 0; p < to.parameters(); p++) {
+            long length = to.parameterEnd(p) - to.parameterStart(p);
+            for (int c = 0; c < to.components(to.blockOf(p)); c++) {
+                long at = to.stateOf(p, c);
+                long was = from.stateOf(p, c);
+                target.get(NDArrayIndex.interval(at, at + length)).assign(source.get(NDArrayIndex.interval(was, was + length)));
             }
         }
-    }
-
-    /** First element of a parameter's state, the distance to its next component, and the number of components. */
-    private static long[] place(UpdaterBlock block, UpdaterBlock.ParamState parameter) {
-        long length = block.getParamOffsetEnd() - block.getParamOffsetStart();
-        long state = block.getUpdaterViewOffsetEnd() - block.getUpdaterViewOffsetStart();
-        long first = block.getUpdaterViewOffsetStart() + parameter.getParamOffsetStart() - block.getParamOffsetStart();
-        return new long[] {first, length, state / length};
     }
 
     /** A layer for the gradient normalisation, with another gradient array. */

@@ -21,6 +21,7 @@ public final class LayerDescription {
     private final boolean readAfterBackward;
     private final int forwardTouches;
     private final int backwardTouches;
+    private final String updateNote;
 
     private LayerDescription(Builder b) {
         this.name = Objects.requireNonNull(b.name, "name");
@@ -36,6 +37,7 @@ public final class LayerDescription {
         this.readAfterBackward = b.readAfterBackward;
         this.forwardTouches = b.forwardTouches;
         this.backwardTouches = b.backwardTouches;
+        this.updateNote = Objects.requireNonNull(b.updateNote, "updateNote");
         if (offset < 0 || parameterCount < 1 || gradientCount > parameterCount || elementBytes < 1) {
             throw new IllegalArgumentException("layer " + name + ": offset " + offset + ", parameters " + parameterCount + ", gradient "
                     + gradientCount + ", element bytes " + elementBytes);
@@ -127,6 +129,11 @@ public final class LayerDescription {
         return backwardTouches;
     }
 
+    /** What of the optimizer step is not MemFerry's own pass, and why, in one phrase; empty where all is. */
+    public String updateNote() {
+        return updateNote;
+    }
+
     @Override
     public String toString() {
         return name + " (" + type + ", " + parameterCount + " parameters)";
@@ -148,6 +155,7 @@ public final class LayerDescription {
         private boolean readAfterBackward;
         private int forwardTouches = 1;
         private int backwardTouches = 2;
+        private String updateNote = "";
 
         private Builder(String name, String type) {
             this.name = name;
@@ -207,6 +215,12 @@ public final class LayerDescription {
         public Builder touches(int forward, int backward) {
             this.forwardTouches = forward;
             this.backwardTouches = backward;
+            return this;
+        }
+
+        /** See {@link LayerDescription#updateNote()}; empty if not set. */
+        public Builder updateNote(String note) {
+            this.updateNote = note;
             return this;
         }
 

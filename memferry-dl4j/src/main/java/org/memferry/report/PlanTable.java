@@ -40,12 +40,16 @@ public final class PlanTable {
             LayerPlan decision = plan.layers().get(i);
             rows[i + 1] = new String[] {layer.name(), layer.type(), String.format(Locale.ROOT, "%,d", layer.parameterCount()),
                     Sizes.format(layer.parameterBytes()), decision.forward().name(), decision.backward().name(),
-                    decision.gradientHome().name(), decision.reason()};
+                    decision.gradientHome().name(), why(layer, decision)};
         }
         StringBuilder text = new StringBuilder();
         appendColumns(text, rows);
         appendTotals(text, plan);
         return text.toString();
+    }
+
+    private static String why(LayerDescription layer, LayerPlan decision) {
+        return layer.updateNote().isEmpty() ? decision.reason() : decision.reason() + "; " + layer.updateNote();
     }
 
     private static void appendColumns(StringBuilder text, String[][] rows) {

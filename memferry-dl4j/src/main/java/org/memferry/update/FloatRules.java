@@ -6,8 +6,13 @@ final class FloatRules {
     private FloatRules() {
     }
 
-    /** Updates the first {@code n} elements of parameters p, gradients g and state x, y, z in place; g becomes the update. */
-    static void update(UpdatePass pass, float[] p, float[] g, float[] x, float[] y, float[] z, int n) {
+    /**
+     * Updates the first {@code n} elements of parameters p, gradients g and state x, y, z in place; g becomes the update.
+     *
+     * @return whether all gradients, as they came, and all updated parameters are finite
+     */
+    static boolean update(UpdatePass pass, float[] p, float[] g, float[] x, float[] y, float[] z, int n) {
+        boolean finite = finite(g, n);
         before(pass, p, g, n);
         rule(pass, g, x, y, z, n);
         for (int t = 0; t < pass.termsAfter(); t++) {
@@ -16,6 +21,16 @@ final class FloatRules {
         for (int i = 0; i < n; i++) {
             p[i] -= g[i];
         }
+        return finite && finite(p, n);
+    }
+
+    /** A finite number less itself is 0, all bits; infinities and NaNs give a NaN. Without a branch, so that the loop is vectorised. */
+    private static boolean finite(float[] a, int n) {
+        int bits = 0;
+        for (int i = 0; i < n; i++) {
+            bits |= Float.floatToRawIntBits(a[i] - a[i]);
+        }
+        return bits == 0;
     }
 
     private static void before(UpdatePass pass, float[] p, float[] g, int n) {

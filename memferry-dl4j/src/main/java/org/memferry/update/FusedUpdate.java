@@ -28,6 +28,7 @@ public final class FusedUpdate {
     private UpdateRequest request;
     private int[] firstPiece;
     private int firstRange;
+    private volatile int odd;
 
     /**
      * A block.
@@ -66,9 +67,9 @@ public final class FusedUpdate {
                 && StockRounding.ofRegularisation(type) != StockRounding.Contraction.UNKNOWN;
     }
 
-    /** Updates the whole block. */
-    public void run(UpdateRequest request) {
-        run(request, 0, ranges.size());
+    /** Updates the whole block; see {@link #run(UpdateRequest, int, int)}. */
+    public int run(UpdateRequest request) {
+        return run(request, 0, ranges.size());
     }
 
     /**
@@ -77,15 +78,18 @@ public final class FusedUpdate {
      * @param request    the iteration's numbers, and where block and state lie
      * @param fromRange  first range
      * @param toRange    range after the last
+     * @return the first range with a gradient, as it came, or an updated parameter that is not a finite number; -1 if there is none.
+     *         Found out as the pass goes: it costs no memory traffic
      * @throws IndexOutOfBoundsException if there are no such ranges
      */
-    public synchronized void run(UpdateRequest request, int fromRange, int toRange) {
+    public synchronized int run(UpdateRequest request, int fromRange, int toRange) {
         Objects.checkFromToIndex(fromRange, toRange, ranges.size());
         if (request.step().type() != type) {
             throw new IllegalArgumentException("rule step for " + request.step().type() + " (expected: " + type + ")");
         }
         this.request = request;
         firstRange = fromRange;
+        odd = toRange;
         int pieces = 0;
         for (int i = fromRange; i < toRange; i++) {
             fill(passes[i], ranges.get(i), request.scaling(i));
@@ -98,6 +102,7 @@ public final class FusedUpdate {
         } finally {
             this.request = null;
         }
+        return odd < toRange ? odd : -1;
     }
 
     private void fill(UpdatePass pass, UpdateRange range, GradientScaling scaling) {
@@ -136,8 +141,17 @@ public final class FusedUpdate {
         long to = Math.min(from + pieceLength(), ranges.get(range).length());
         UpdateRequest at = request;
         long offset = byteOffset(0, starts[range]);
-        engine.kernel().update(passes[range], at.parameters() + offset, at.gradients() + offset, at.state() + offset,
+        boolean finite = engine.kernel().update(passes[range], at.parameters() + offset, at.gradients() + offset, at.state() + offset,
                 at.state() + byteOffset(1, starts[range]), at.state() + byteOffset(2, starts[range]), from, to);
+        if (!finite) {
+            oddAt(range);
+        }
+    }
+
+    private void oddAt(int range) {
+        synchronized (passes) {
+            odd = Math.min(odd, range);
+        }
     }
 
     /**

@@ -22,22 +22,24 @@ final class JavaKernel implements UpdateKernel {
     }
 
     @Override
-    public void update(UpdatePass pass, long parameters, long gradients, long state0, long state1, long state2, long from, long to) {
+    public boolean update(UpdatePass pass, long parameters, long gradients, long state0, long state1, long state2, long from, long to) {
         Block block = pass.type() == ElementType.FLOAT ? FLOATS.get() : DOUBLES.get();
         int arrays = 2 + pass.rule().stateComponents();
         boolean writeUpdate = pass.has(UpdatePass.WRITE_UPDATE);
+        boolean finite = true;
         for (long at = from; at < to; at += BLOCK) {
             int n = (int) Math.min(BLOCK, to - at);
             for (int a = 0; a < arrays; a++) {
                 block.load(a, address(a, parameters, gradients, state0, state1, state2), at, n);
             }
-            block.update(pass, n);
+            finite &= block.update(pass, n);
             for (int a = 0; a < arrays; a++) {
                 if (a != 1 || writeUpdate) {
                     block.store(a, address(a, parameters, gradients, state0, state1, state2), at, n);
                 }
             }
         }
+        return finite;
     }
 
     private static long address(int array, long parameters, long gradients, long state0, long state1, long state2) {
@@ -60,7 +62,7 @@ final class JavaKernel implements UpdateKernel {
 
         void load(int array, long address, long from, int n);
 
-        void update(UpdatePass pass, int n);
+        boolean update(UpdatePass pass, int n);
 
         void store(int array, long address, long from, int n);
     }
@@ -76,8 +78,8 @@ final class JavaKernel implements UpdateKernel {
         }
 
         @Override
-        public void update(UpdatePass pass, int n) {
-            FloatRules.update(pass, arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], n);
+        public boolean update(UpdatePass pass, int n) {
+            return FloatRules.update(pass, arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], n);
         }
 
         @Override
@@ -97,8 +99,8 @@ final class JavaKernel implements UpdateKernel {
         }
 
         @Override
-        public void update(UpdatePass pass, int n) {
-            DoubleRules.update(pass, arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], n);
+        public boolean update(UpdatePass pass, int n) {
+            return DoubleRules.update(pass, arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], n);
         }
 
         @Override

@@ -15,8 +15,8 @@ final class NativeKernel implements UpdateKernel {
     }
 
     @Override
-    public void update(UpdatePass pass, long parameters, long gradients, long state0, long state1, long state2, long from, long to) {
-        update(level.ordinal(), pass.rule().ordinal(), pass.type() == ElementType.DOUBLE, pass.flags(), pass.numbers(), parameters,
+    public boolean update(UpdatePass pass, long parameters, long gradients, long state0, long state1, long state2, long from, long to) {
+        return update(level.ordinal(), pass.rule().ordinal(), pass.type() == ElementType.DOUBLE, pass.flags(), pass.numbers(), parameters,
                 gradients, state0, state1, state2, from, to);
     }
 
@@ -33,6 +33,6 @@ final class NativeKernel implements UpdateKernel {
     static native void stream(int level, int states, boolean wide, long parameters, long gradients, long state0, long state1,
             long state2, long from, long to);
 
-    private static native void update(int level, int rule, boolean wide, int flags, double[] numbers, long parameters, long gradients,
+    private static native boolean update(int level, int rule, boolean wide, int flags, double[] numbers, long parameters, long gradients,
             long state0, long state1, long state2, long from, long to);
 }

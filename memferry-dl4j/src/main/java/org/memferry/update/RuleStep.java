@@ -161,7 +161,8 @@ public final class RuleStep {
     }
 
     /** DL4J's iteration counter. */
-    int iteration() {
+    /** DL4J\'s iteration counter that the step is for. */
+    public int iteration() {
         return iteration;
     }
 

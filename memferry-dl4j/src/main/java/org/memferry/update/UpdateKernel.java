@@ -13,6 +13,8 @@ interface UpdateKernel {
     /**
      * Updates elements {@code from} (inclusive) to {@code to} (exclusive). All addresses are of element 0, in bytes, aligned to the
      * element; state addresses beyond the rule's components are ignored.
+     *
+     * @return whether all gradients, as they came, and all updated parameters are finite numbers
      */
-    void update(UpdatePass pass, long parameters, long gradients, long state0, long state1, long state2, long from, long to);
+    boolean update(UpdatePass pass, long parameters, long gradients, long state0, long state1, long state2, long from, long to);
 }

@@ -232,8 +232,9 @@ class FusedUpdateTest {
             }
 
             @Override
-            public void update(UpdatePass pass, long p, long g, long x, long y, long z, long from, long to) {
+            public boolean update(UpdatePass pass, long p, long g, long x, long y, long z, long from, long to) {
                 calls.add(p + " " + g + " " + x + " " + y + " " + from + " " + to);
+                return true;
             }
         };
         try (UpdateWorkers alone = new UpdateWorkers(1)) {
