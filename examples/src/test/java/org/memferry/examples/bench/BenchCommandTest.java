@@ -28,7 +28,7 @@ class BenchCommandTest {
     @Test
     void noBenchIsRefused() {
         assertThat(run()).isEqualTo(2);
-        assertThat(err.toString()).contains("no bench given (expected: updater or fit)");
+        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state)");
     }
 
     @Test
