@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * One zeroed block of memory straight from the operating system: not on the Java heap and not counted by JavaCPP's
- * {@code maxbytes}. Large blocks cost physical memory only where they are written to.
+ * {@code maxbytes}. Large blocks cost physical memory only where they are written to, in huge pages where the system gives some.
  */
 public final class NativeMemory implements Regions.Memory {
 
@@ -48,6 +48,9 @@ public final class NativeMemory implements Regions.Memory {
             throw new OutOfMemoryException("host memory for " + purpose + ": the system refused " + Sizes.exact(bytes) + "; "
                     + Sizes.format(available) + " of " + Sizes.format(Pointer.totalPhysicalBytes())
                     + " are available (raise the limit of the process or container, or train a smaller network)", bytes, available);
+        }
+        if (bytes >= LARGE) {
+            HugePages.ask(block.address(), bytes + extra);
         }
         return new NativeMemory(block, stagger);
     }

@@ -715,14 +715,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
      */
     @Override
     public void stateIsRead() {
-        if (closed || blocks.layout().fitsDl4j() || !CallerCheck.updaterIsReplaced()) {
-            return;
+        if (!closed && !blocks.layout().fitsDl4j() && CallerCheck.updaterIsReplaced()) {
+            rulesChanged = true;
+            Support.refuseToReplace(blocks.layout());
         }
-        rulesChanged = true;
-        throw new RefusedException("setting a learning rate through the network makes DL4J lay out an updater of its own, which cannot hold "
-                + blocks.layout().parameterCount() + " parameters with " + blocks.layout().stateCount() + " elements of state (expected: at "
-                + "most " + Integer.MAX_VALUE + " of either). The updater was kept; the new rate is in the configuration already and is used "
-                + "from the next iteration on. Call MemFerry.of(network).setLearningRate(rate) to set one without this.");
     }
 
     @Override

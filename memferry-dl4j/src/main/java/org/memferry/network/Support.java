@@ -64,6 +64,14 @@ final class Support {
         }
     }
 
+    /** DL4J is about to put an updater of its own in place of one that is too large for it. */
+    static void refuseToReplace(BlockLayout layout) {
+        throw new RefusedException("setting a learning rate through the network makes DL4J lay out an updater of its own, which cannot hold "
+                + layout.parameterCount() + " parameters with " + layout.stateCount() + " elements of state (expected: at most "
+                + Integer.MAX_VALUE + " of either). The updater was kept; the new rate is in the configuration already and is used from "
+                + "the next iteration on. Call MemFerry.of(network).setLearningRate(rate) to set one without this.");
+    }
+
     static void checkBackend(String backend) {
         if (!"CpuBackend".equals(backend)) {
             throw new RefusedException("ND4J backend " + backend + " (expected: CpuBackend, that is nd4j-native on the class path). This "

@@ -1,5 +1,7 @@
 package org.memferry.update;
 
+import org.memferry.device.NativeLibrary;
+
 /** The kernel in C, at one level of instructions. Its methods may be called once {@link NativeLibrary} has loaded the library. */
 final class NativeKernel implements UpdateKernel {
 

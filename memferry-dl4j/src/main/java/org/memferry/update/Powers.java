@@ -1,5 +1,6 @@
 package org.memferry.update;
 
+import org.memferry.device.NativeLibrary;
 import org.nd4j.linalg.api.buffer.DataType;
 import org.nd4j.linalg.api.memory.MemoryWorkspace;
 import org.nd4j.linalg.api.ndarray.INDArray;

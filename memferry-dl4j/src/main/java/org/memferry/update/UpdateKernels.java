@@ -1,5 +1,6 @@
 package org.memferry.update;
 
+import org.memferry.device.NativeLibrary;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

@@ -1,5 +1,7 @@
 package org.memferry.update;
 
+import org.memferry.device.NativeLibrary;
+
 import java.util.Optional;
 
 /**

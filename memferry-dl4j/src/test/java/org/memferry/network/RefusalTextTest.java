@@ -31,6 +31,7 @@ import org.deeplearning4j.nn.api.Updater;
 import org.deeplearning4j.nn.conf.MultiLayerConfiguration;
 import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.layers.ActivationLayer;
+import org.deeplearning4j.nn.conf.layers.EmbeddingLayer;
 import org.deeplearning4j.nn.conf.layers.OutputLayer;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
@@ -216,6 +217,18 @@ class RefusalTextTest {
         refuses("0 in 1 layers", () -> MemFerry.init(network(empty), MemFerryConfig.defaults()));
     }
 
+    private void sizes() {
+        MultiLayerConfiguration wide = new NeuralNetConfiguration.Builder().list()
+                .layer(new EmbeddingLayer.Builder().nIn(60_000_000).nOut(40).build())
+                .layer(new OutputLayer.Builder(LossFunctions.LossFunction.MSE).nIn(40).nOut(2).build()).build();
+        refuses("layer 0 (EmbeddingLayer) has 2400000000 parameters", () -> MemFerry.init(network(wide), MemFerryConfig.defaults()));
+        BlockLayout layout = BlockLayout.builder().add(1_080_000_000, 2_160_000_000L, false).add(5, 10, false).build();
+        refuses("1080000005 parameters with 2160000010", () -> Support.refuseToReplace(layout));
+        LargeBlock block = new LargeBlock(layout, 1, List.of());
+        refuses("2160000000", block::getUpdaterViewOffsetStart);
+        refuses("2160000010", () -> block.updateExternalGradient(0, 0, null, null));
+    }
+
     /** Of a user: gradients are shared between workers. */
     private static GradientsAccumulator accumulator() {
         return (GradientsAccumulator) Proxy.newProxyInstance(RefusalTextTest.class.getClassLoader(),
@@ -299,6 +312,7 @@ class RefusalTextTest {
         plans();
         devices();
         networks();
+        sizes();
         files();
         traces();
         softly.assertThat(missingFromTheWalk()).as("places that refuse and are not walked").isEmpty();

@@ -1,6 +1,7 @@
 package org.memferry.update;
 
 import org.memferry.Needs;
+import org.memferry.device.NativeLibrary;
 
 import java.util.ArrayList;
 import java.util.List;

@@ -7,13 +7,9 @@ import ch.qos.logback.core.read.ListAppender;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
+import org.memferry.device.NativeLibrary;
 import org.slf4j.LoggerFactory;
 
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Collectors;
 
@@ -78,16 +74,6 @@ class UpdateKernelsTest {
         assertThat(kernel).isInstanceOf(NativeKernel.class);
         assertThat(lines()).containsExactly("WARN org.memferry.update.kernel: 'cuda' (expected: auto, native, native-avx512, native-avx2,"
                 + " native-baseline or java); auto is used");
-    }
-
-    @Test
-    void aMissingAndABrokenLibraryAreNamedInOneLine(@TempDir Path directory) throws IOException {
-        assertThat(NativeLibrary.load(null)).contains("not in the jar");
-        Path gone = directory.resolve("gone.so");
-        assertThat(NativeLibrary.load(gone.toUri().toURL())).isNotNull().doesNotContain("\n");
-        Path broken = directory.resolve("broken.so");
-        Files.write(broken, "not a library".getBytes(StandardCharsets.US_ASCII));
-        assertThat(NativeLibrary.load(broken.toUri().toURL())).startsWith("UnsatisfiedLinkError").contains("broken").doesNotContain("\n");
     }
 
     @Test

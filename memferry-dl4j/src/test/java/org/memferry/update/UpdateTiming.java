@@ -1,6 +1,7 @@
 package org.memferry.update;
 
 import org.bytedeco.javacpp.Pointer;
+import org.memferry.device.NativeLibrary;
 import org.memferry.device.NativeMemory;
 import org.nd4j.linalg.learning.config.IUpdater;
 

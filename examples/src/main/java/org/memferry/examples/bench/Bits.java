@@ -35,6 +35,17 @@ final class Bits {
         return max;
     }
 
+    /** How many elements differ in at least one bit. */
+    static long different(INDArray a, INDArray b) {
+        FloatIndexer left = (FloatIndexer) a.data().indexer();
+        FloatIndexer right = (FloatIndexer) b.data().indexer();
+        long count = 0;
+        for (long i = 0; i < a.length(); i++) {
+            count += ulp(left.get(a.offset() + i), right.get(b.offset() + i)) == 0 ? 0 : 1;
+        }
+        return count;
+    }
+
     private static long ulp(float x, float y) {
         if (Float.floatToRawIntBits(x) == Float.floatToRawIntBits(y)) {
             return 0;

@@ -16,7 +16,7 @@ import org.nd4j.linalg.learning.config.Adam;
 import java.util.Random;
 
 /**
- * Parameters, gradients and updater state of one rule in host memory as an attached network has them, and ND4J arrays over the same memory.
+ * Parameters, gradients and updater state of one rule in host memory as an attached network has them, and ND4J arrays over that memory.
  * A spare array as long as the gradients is what memcpy writes to.
  */
 final class UpdaterArrays implements AutoCloseable {

@@ -17,6 +17,7 @@ import org.nd4j.linalg.learning.config.IUpdater;
 
 import java.util.List;
 import java.util.Locale;
+import java.util.function.IntConsumer;
 
 /**
  * Times one rule's update, each contestant once in every round so that all see the same machine, and compares its numbers with plain
@@ -45,6 +46,7 @@ final class UpdaterBench {
     private final Stopwatch kernel = new Stopwatch();
     private final Stopwatch java = new Stopwatch();
     private final Stopwatch stock = new Stopwatch();
+    private final Stopwatch stockInOurs = new Stopwatch();
     private long ulp;
 
     /**
@@ -127,13 +129,27 @@ final class UpdaterBench {
     }
 
     private void race(UpdateEngine engine, UpdateEngine inJava, UpdaterArrays arrays) {
+        if (!StockUpdate.runs(rule)) {
+            race(engine, inJava, arrays, iteration -> { });
+            return;
+        }
+        try (StockArrays ordinary = new StockArrays(arrays)) {
+            StockUpdate inItsOwn = new StockUpdate(updater, ordinary.parameters, ordinary.gradients, ordinary.state);
+            StockUpdate inOurs = new StockUpdate(updater, arrays.parameters, arrays.gradients, arrays.state);
+            race(engine, inJava, arrays, iteration -> {
+                ordinary.gradients.assign(arrays.gradients);
+                stock.time(() -> inItsOwn.step(MINIBATCH, iteration));
+                stockInOurs.time(() -> inOurs.step(MINIBATCH, iteration));
+            });
+        }
+    }
+
+    private void race(UpdateEngine engine, UpdateEngine inJava, UpdaterArrays arrays, IntConsumer stockUpdates) {
         FusedUpdate fused = fused(engine, length);
         FusedUpdate fusedInJava = fused(inJava, length);
-        StockUpdate stockUpdate = StockUpdate.runs(rule) ? new StockUpdate(updater, arrays.parameters, arrays.gradients, arrays.state)
-                : null;
         for (int round = -WARM_UP; round < rounds; round++) {
             if (round == 0) {
-                List.of(streamBefore, streamAfter, memcpy, kernel, java, stock).forEach(Stopwatch::reset);
+                List.of(streamBefore, streamAfter, memcpy, kernel, java, stock, stockInOurs).forEach(Stopwatch::reset);
             }
             screen.status(round < 0 ? "warming up" : "round " + (round + 1) + "/" + rounds);
             UpdateRequest request = request(arrays, round + WARM_UP);
@@ -143,10 +159,7 @@ final class UpdaterBench {
             stream(streamAfter, engine, arrays);
             memcpy.time(() -> arrays.copyGradients(engine.workers()));
             java.time(() -> fusedInJava.run(request));
-            if (stockUpdate != null) {
-                int iteration = round + WARM_UP;
-                stock.time(() -> stockUpdate.step(MINIBATCH, iteration));
-            }
+            stockUpdates.accept(round + WARM_UP);
         }
     }
 
@@ -173,11 +186,18 @@ final class UpdaterBench {
         row("kernel", kernel, traffic(), 1);
         row("kernel in Java", java, traffic(), 1);
         row("plain DL4J", stock, 0, 1);
+        row("  in our memory", stockInOurs, 0, 1);
         screen.line("The kernel's speed is a ratio of times; against memcpy, of times per byte read or written. RESULT has wall time; CPU");
         screen.line("time is steadier on a busy machine, but that of plain DL4J counts the waiting of OpenMP's threads too.");
+        screen.line("Plain DL4J works in arrays that ND4J makes, as it does in training, and once more in MemFerry's host memory.");
         if (hasNative) {
-            screen.line("The stream moves its bytes at %.2f of memcpy's speed.", memcpy.times(stream) * perByte());
+            screen.line("The stream moves its bytes at %s of memcpy's speed.", streamVsMemcpy(stream));
         }
+    }
+
+    /** How many bytes the stream moves in the time in which memcpy moves one. */
+    private String streamVsMemcpy(Stopwatch stream) {
+        return stream.isEmpty() ? NONE : String.format(Locale.ROOT, "%.2f", memcpy.times(stream) * perByte());
     }
 
     /** Turns memcpy's time into the time in which it would move the rule's bytes. */
@@ -211,6 +231,7 @@ final class UpdaterBench {
         return new ResultLine("bench-updater").add("rule", name()).add("params", length).add("threads", threads)
                 .add("stream_gbps", gbps(stream, traffic())).add("vs_stream", ratio(stream, 1))
                 .add("vs_memcpy", ratio(memcpy, perByte())).add("vs_dl4j", ratio(stock, 1)).add("vs_java", ratio(java, 1))
-                .add("ulp_vs_dl4j", StockUpdate.runs(rule) ? ulp : NONE);
+                .add("ulp_vs_dl4j", StockUpdate.runs(rule) ? ulp : NONE).add("stream_vs_memcpy", streamVsMemcpy(stream))
+                .add("vs_dl4j_in_our_memory", ratio(stockInOurs, 1));
     }
 }

@@ -17,7 +17,8 @@ import java.util.concurrent.Callable;
 /** {@code memferry bench updater}. */
 @Command(name = "updater", mixinStandardHelpOptions = true,
         description = {"Measures the update of one rule: MemFerry's kernel against a native stream of the same bytes, memcpy, the kernel "
-                + "in Java, and the three operations of plain DL4J, on the same memory and as many threads.", ""})
+                + "in Java, and the three operations of plain DL4J, on as many threads. All work in MemFerry's host memory but plain DL4J, "
+                + "which has arrays of its own as in training, and is timed in MemFerry's memory as well.", ""})
 public final class UpdaterCommand implements Callable<Integer> {
 
     @Option(names = "--rule", paramLabel = "RULE", defaultValue = "adam", description = "One of: ${COMPLETION-CANDIDATES} (in either "
@@ -44,7 +45,7 @@ public final class UpdaterCommand implements Callable<Integer> {
         require(parameters >= 1, "--params: " + parameters + " (expected: >= 1)");
         require(workers >= 1, "--threads: " + workers + " (expected: >= 1)");
         require(rounds >= 1, "--rounds: " + rounds + " (expected: >= 1)");
-        long bytes = UpdaterArrays.bytes(rule, parameters);
+        long bytes = Math.addExact(UpdaterArrays.bytes(rule, parameters), StockArrays.bytes(rule, parameters));
         long available = Pointer.availablePhysicalBytes();
         require(bytes < available, "--params: " + parameters + " need " + Sizes.format(bytes) + " of memory, " + Sizes.format(available)
                 + " are available (expected: fewer)");

@@ -33,7 +33,7 @@ class UpdaterBenchTest {
     private static String line(UpdateRule rule, int threads, String ofStream, String ofStock, String ulp) {
         return "RESULT name=bench-updater rule=" + rule.name().toLowerCase(Locale.ROOT) + " params=" + PARAMETERS + " threads=" + threads
                 + " stream_gbps=" + ofStream + " vs_stream=" + ofStream + " vs_memcpy=" + FIGURE + " vs_dl4j=" + ofStock + " vs_java="
-                + FIGURE + " ulp_vs_dl4j=" + ulp;
+                + FIGURE + " ulp_vs_dl4j=" + ulp + " stream_vs_memcpy=" + ofStream + " vs_dl4j_in_our_memory=" + ofStock;
     }
 
     @ParameterizedTest

@@ -1,4 +1,4 @@
-package org.memferry.update;
+package org.memferry.device;
 
 import org.bytedeco.javacpp.Loader;
 
@@ -7,11 +7,11 @@ import java.io.IOException;
 import java.net.URISyntaxException;
 import java.net.URL;
 
-/** Brings the native kernel from the jar into the process. */
-final class NativeLibrary {
+/** Brings MemFerry's native library from the jar into the process: the update kernel, and what host memory asks of the system. */
+public final class NativeLibrary {
 
     /** Name inside the jar, beside this class. */
-    static final String RESOURCE = "linux-x86_64/libmemferry_update.so";
+    static final String RESOURCE = "linux-x86_64/libmemferry.so";
 
     private static String failure;
     private static boolean tried;
@@ -24,7 +24,7 @@ final class NativeLibrary {
      *
      * @return null if it is loaded, else the first cause in one line
      */
-    static synchronized String load() {
+    public static synchronized String load() {
         if (!tried) {
             tried = true;
             failure = load(NativeLibrary.class.getResource(RESOURCE));
@@ -33,7 +33,7 @@ final class NativeLibrary {
     }
 
     /** True if the native methods can be called. Loads the library. */
-    static boolean isLoaded() {
+    public static boolean isLoaded() {
         return load() == null;
     }
 
@@ -52,7 +52,7 @@ final class NativeLibrary {
         }
         try {
             System.load(file(library).getAbsolutePath());
-            NativeKernel.bestLevel();
+            HugePages.advise(0, 0);
             return null;
         } catch (IOException | URISyntaxException | LinkageError | SecurityException | IllegalArgumentException e) {
             String message = String.valueOf(e.getMessage());

@@ -1,12 +1,13 @@
-package org.memferry.update;
+package org.memferry.device;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.memferry.Needs;
-import org.nd4j.linalg.api.buffer.DataType;
 
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -20,7 +21,7 @@ class NativeLibraryTest {
 
     @Test
     void needsNoSymbolNewerThanGlibc227() throws Exception {
-        Kernels.needNative();
+        needNative();
         List<String> versions = new ArrayList<>();
         Matcher m = Pattern.compile("GLIBC_([0-9]+)\\.([0-9]+)").matcher(objdump("-T"));
         while (m.find()) {
@@ -32,7 +33,7 @@ class NativeLibraryTest {
 
     @Test
     void needsLibcAndLibmOnly() throws Exception {
-        Kernels.needNative();
+        needNative();
         List<String> needed = new ArrayList<>();
         Matcher m = Pattern.compile("NEEDED\\s+(\\S+)").matcher(objdump("-p"));
         while (m.find()) {
@@ -42,14 +43,17 @@ class NativeLibraryTest {
     }
 
     @Test
-    void itsPowersAreThoseOfNd4j() {
-        Kernels.needNative();
-        for (int t = 1; t < 2000; t++) {
-            for (double beta : new double[] {0.9, 0.999, 0.5, 0.0, 1.0}) {
-                assertThat(Powers.ofNd4j(DataType.FLOAT, (float) beta, t)).isEqualTo(NativeKernel.powf((float) beta, t));
-                assertThat(Powers.ofNd4j(DataType.DOUBLE, beta, t)).isEqualTo(NativeKernel.pow(beta, t));
-            }
-        }
+    void aMissingAndABrokenLibraryAreNamedInOneLine(@TempDir Path directory) throws IOException {
+        assertThat(NativeLibrary.load(null)).contains("not in the jar");
+        Path gone = directory.resolve("gone.so");
+        assertThat(NativeLibrary.load(gone.toUri().toURL())).isNotNull().doesNotContain("\n");
+        Path broken = directory.resolve("broken.so");
+        Files.write(broken, "not a library".getBytes(StandardCharsets.US_ASCII));
+        assertThat(NativeLibrary.load(broken.toUri().toURL())).startsWith("UnsatisfiedLinkError").contains("broken").doesNotContain("\n");
+    }
+
+    private static void needNative() {
+        Needs.that(NativeLibrary.isLoaded(), "no native library: " + NativeLibrary.load());
     }
 
     private static String objdump(String option) throws Exception {
