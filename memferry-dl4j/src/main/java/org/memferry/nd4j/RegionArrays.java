@@ -81,6 +81,15 @@ public final class RegionArrays {
         return array.data().pointer().address() == address(region, offset, array.dataType());
     }
 
+    /** True if two arrays without gaps show the same elements of memory, in whatever shape. */
+    public static boolean sameMemory(INDArray a, INDArray b) {
+        return a.length() == b.length() && a.dataType() == b.dataType() && firstElement(a) == firstElement(b);
+    }
+
+    private static long firstElement(INDArray a) {
+        return a.data().pointer().address() + a.offset() * elementBytes(a.dataType());
+    }
+
     private static char order(boolean rank2) {
         return rank2 ? 'f' : 'c';
     }

@@ -48,6 +48,7 @@ import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
@@ -143,10 +144,17 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         List<NetworkUnit> units = adapter.units();
         List<UnitBinding> bindings = bindings(adapter, units, adapter.flattenedParams());
         NetworkDescription description = Traits.describe(adapter, units, bindings);
+        Optional<String> otherRules = new RuleCheck(units).otherRules(adapter.updater());
+        if (otherRules.isEmpty() && adapter.updater() != null) {
+            new RuleCheck(units).checkState(adapter.updater().getUpdaterBlocks());
+        }
         return open(adapter, request, description, adapter.flattenedParams().rank() == 2 && Support.rank2(), ferry -> {
             ferry.plainParams.assign(adapter.flattenedParams().reshape(ferry.plainParams.shape()));
-            boolean fresh = ferry.takeOver(units, bindings);
-            if (fresh && ferry.stateArray != null && adapter.iteration() > 0) {
+            boolean fresh = ferry.takeOver(units, bindings, otherRules.isEmpty());
+            if (otherRules.isPresent()) {
+                LOG.warn("the network's updater was made for other rules ({}): its state is not theirs, moments start from zero at iteration"
+                        + " {}", otherRules.get(), adapter.iteration());
+            } else if (fresh && ferry.stateArray != null && adapter.iteration() > 0) {
                 LOG.warn("the network has been trained but has no updater state for its rules (a model file without one, perhaps): moments "
                         + "start from zero at iteration {}", adapter.iteration());
             }
@@ -190,6 +198,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             return;
         }
         archive.readUpdaterState(state.address(), stateArray.length(), type);
+        new RuleCheck(units).checkState(blocks.blocks());
     }
 
     private static Ferry initialise(Model network, AttachRequest request, Consumer<Ferry> init) {
@@ -217,7 +226,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         return open(adapter, request, description, rank2, ferry -> {
             init.accept(ferry);
             List<NetworkUnit> units = adapter.units();
-            ferry.takeOver(units, bindings(adapter, units, ferry.plainParams));
+            ferry.takeOver(units, bindings(adapter, units, ferry.plainParams), true);
         });
     }
 
@@ -292,9 +301,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /**
      * Swaps the network's arrays for ours. All memory is there: nothing is refused any more.
      *
+     * @param keepState whether the updater state that the network may have is of its rules
      * @return true if the network had no updater state that fits, so that it begins anew
      */
-    private boolean takeOver(List<NetworkUnit> networkUnits, List<UnitBinding> unitBindings) {
+    private boolean takeOver(List<NetworkUnit> networkUnits, List<UnitBinding> unitBindings, boolean keepState) {
         this.units = networkUnits;
         this.bindings = unitBindings;
         NetworkDescription description = plan.network();
@@ -328,11 +338,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         updateUnits = new UpdateUnits(units, homes, description.backwardOrder(), this::onHost);
         adapter.setFlattenedGradients(gradientArray);
         bindings.forEach(UnitBinding::rebindOptimizers);
-        boolean fresh = oldState == null || stateArray == null || oldState.length() != stateArray.length();
+        boolean fresh = !keepState || oldState == null || stateArray == null || oldState.length() != stateArray.length();
+        HostBlocks made = makeBlocks();
         if (!fresh) {
-            stateArray.assign(oldState.reshape(stateArray.shape()));
+            adoptState(HostBlocks.layoutOf(oldUpdater), oldState, made.layout());
         }
-        installUpdater(fresh);
+        installUpdater(made, fresh);
         this.listener = request.listenerFor(this);
         if (!adapter.listeners().contains(listener)) {
             adapter.addListener(listener);
@@ -343,6 +354,15 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             start();
         }
         return fresh;
+    }
+
+    /** Rules that were changed in the configuration alone have moved the limits of blocks. */
+    private void adoptState(BlockLayout from, INDArray fromState, BlockLayout to) {
+        if (from.equals(to)) {
+            stateArray.assign(fromState.reshape(stateArray.shape()));
+        } else {
+            UpdaterState.relayout(from, fromState, to, stateArray);
+        }
     }
 
     private void makeStateArray(long count) {

@@ -1,6 +1,7 @@
 package org.memferry.network;
 
 import org.deeplearning4j.nn.api.Trainable;
+import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
 import org.deeplearning4j.nn.updater.UpdaterBlock;
 import org.deeplearning4j.nn.updater.UpdaterBlock.ParamState;
 import org.deeplearning4j.nn.updater.UpdaterUtils;
@@ -38,6 +39,21 @@ final class HostBlocks {
             made.blocks.add(made.block(block, all, flat(gradients), state));
         }
         return made;
+    }
+
+    /** How an updater of DL4J's lays its state out. */
+    static BlockLayout layoutOf(BaseMultiLayerUpdater<?> updater) {
+        BlockLayout.Builder layout = BlockLayout.builder();
+        for (UpdaterBlock block : updater.getUpdaterBlocks()) {
+            long components = block.getUpdaterView() == null ? 0 : block.getUpdaterView().length() / block.getGradientView().length();
+            boolean joins = false;
+            for (ParamState p : block.getLayersAndVariablesInBlock()) {
+                long length = p.getParamView() == null ? 0 : p.getParamView().length();
+                layout.add(length, Math.multiplyExact(length, components), joins);
+                joins = true;
+            }
+        }
+        return layout.build();
     }
 
     private static BlockLayout layout(List<NetworkUnit> units, INDArray parameters, INDArray gradients, List<ParamState> all) {

@@ -229,7 +229,7 @@ final class HostUpdate {
                 scalings[i] = GradientScaling.none();
                 Normalised layer = normalised.get(units.name(parameters.get(i).getLayer()));
                 if (layer != null && layer.scaling != null) {
-                    layer.scaling.add(parameters.get(i).getParamName(), scalings, i);
+                    layer.scaling.add(parameters.get(i), scalings, i);
                 }
                 int p = layout.firstParameter(index) + i;
                 ranges.add(range(parameters.get(i), layout.parameterEnd(p) - layout.parameterStart(p), layer != null && layer.divides()));

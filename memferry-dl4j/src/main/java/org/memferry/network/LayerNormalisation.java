@@ -3,6 +3,8 @@ package org.memferry.network;
 import org.deeplearning4j.nn.api.Trainable;
 import org.deeplearning4j.nn.conf.GradientNormalization;
 import org.deeplearning4j.nn.gradient.Gradient;
+import org.deeplearning4j.nn.updater.UpdaterBlock.ParamState;
+import org.memferry.nd4j.RegionArrays;
 import org.memferry.update.GradientScaling;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.api.ops.impl.reduce.floating.Norm2;
@@ -37,8 +39,8 @@ final class LayerNormalisation {
     }
 
     /** Adds a parameter of the layer, whose scaling goes to an element of an array. */
-    void add(String parameter, GradientScaling[] scalings, int index) {
-        parts.put(parameter, new Part(scalings, index));
+    void add(ParamState parameter, GradientScaling[] scalings, int index) {
+        parts.put(parameter.getParamName(), new Part(parameter.getGradView(), scalings, index));
     }
 
     /**
@@ -53,7 +55,7 @@ final class LayerNormalisation {
         }
         double threshold = layer.getConfig().getGradientNormalizationThreshold();
         if (kind == GradientNormalization.RenormalizeL2PerParamType || kind == GradientNormalization.ClipL2PerParamType) {
-            gradient.gradientForVariable().forEach((name, array) -> parts.get(name).scale(ofParameter(array, threshold)));
+            gradient.gradientForVariable().forEach((name, array) -> scale(name, array, threshold));
             return;
         }
         INDArray all = layer.getGradientsViewArray();
@@ -67,6 +69,20 @@ final class LayerNormalisation {
         parts.values().forEach(p -> p.scale(scaling));
     }
 
+    /**
+     * The gradient of a parameter need not lie where the updater has the parameter of that name: DL4J's separable and depthwise
+     * convolutions hold their parameters in another order than they name them. DL4J scales the gradient where it lies.
+     */
+    private void scale(String name, INDArray gradient, double threshold) {
+        double divisor = divisorOf(gradient, threshold);
+        Part part = parts.get(name);
+        if (part != null && RegionArrays.sameMemory(part.gradient, gradient)) {
+            part.scale(divisor == 1 ? GradientScaling.none() : GradientScaling.divide(divisor));
+        } else {
+            gradient.divi(divisor);
+        }
+    }
+
     private GradientScaling ofLayer(INDArray gradient, double threshold) {
         if (kind == GradientNormalization.ClipElementWiseAbsoluteValue) {
             return GradientScaling.clip(threshold);
@@ -78,12 +94,13 @@ final class LayerNormalisation {
         return norm > threshold ? GradientScaling.multiply(threshold / norm) : GradientScaling.none();
     }
 
-    private GradientScaling ofParameter(INDArray gradient, double threshold) {
+    /** 1 where the gradient stays as it is. */
+    private double divisorOf(INDArray gradient, double threshold) {
         if (kind == GradientNormalization.RenormalizeL2PerParamType) {
-            return GradientScaling.divide(divisor(Nd4j.getExecutioner().execAndReturn(new Norm2(gradient)).getFinalResult().doubleValue()));
+            return divisor(Nd4j.getExecutioner().execAndReturn(new Norm2(gradient)).getFinalResult().doubleValue());
         }
         double norm = gradient.norm2Number().doubleValue();
-        return norm > threshold ? GradientScaling.divide(norm / threshold) : GradientScaling.none();
+        return norm > threshold ? norm / threshold : 1;
     }
 
     /** What DL4J divides by: never 0, and ND4J's {@code divi} takes its own epsilon for a NaN. */
@@ -94,10 +111,12 @@ final class LayerNormalisation {
     /** One parameter of the layer. */
     private static final class Part {
 
+        private final INDArray gradient;
         private final GradientScaling[] scalings;
         private final int index;
 
-        Part(GradientScaling[] scalings, int index) {
+        Part(INDArray gradient, GradientScaling[] scalings, int index) {
+            this.gradient = gradient;
             this.scalings = scalings;
             this.index = index;
         }

@@ -35,6 +35,7 @@ final class Traits {
         int elementBytes = RegionArrays.elementBytes(type);
         List<LayerDescription> layers = new ArrayList<>();
         long stateCount = UpdaterState.count(units);
+        new RuleCheck(units).checkRules(type);
         List<String> updateNotes = StockBlocks.notes(units, ElementType.of(type));
         for (int i = 0; i < units.size(); i++) {
             layers.add(describe(units.get(i), bindings.get(i), elementBytes, updateNotes.get(i)));

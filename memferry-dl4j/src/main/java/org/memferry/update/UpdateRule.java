@@ -94,6 +94,18 @@ public enum UpdateRule {
         return Optional.empty();
     }
 
+    /** Whether a component of the state, a sum of squares or a maximum of magnitudes, is never negative; momentum may be. */
+    public boolean neverNegative(int component) {
+        switch (this) {
+            case RMSPROP:
+            case ADAGRAD:
+            case ADADELTA:
+                return true;
+            default:
+                return component > 0;
+        }
+    }
+
     /** State elements per parameter. DL4J keeps a block's state component after component, not parameter after parameter. */
     public int stateComponents() {
         return stateComponents;

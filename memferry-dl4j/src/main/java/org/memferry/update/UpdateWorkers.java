@@ -14,10 +14,14 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 public final class UpdateWorkers implements AutoCloseable {
 
-    /** Threads of the pool, the caller included: a number from 1, or as many as CPUs (affinity and cgroup counted) when not set. */
+    /**
+     * Threads of the pool, the caller included: a number from 1. When not set, as many as CPUs (affinity and cgroup counted), or fewer if
+     * {@code OMP_NUM_THREADS} says so, which ND4J heeds too.
+     */
     public static final String PROPERTY = "org.memferry.update.threads";
 
     private static final Logger LOG = LoggerFactory.getLogger(UpdateWorkers.class);
+    private static final String OPEN_MP = "OMP_NUM_THREADS";
     private static final int CLOSED_JOB = Integer.MIN_VALUE;
 
     /** A job in pieces. */
@@ -60,23 +64,42 @@ public final class UpdateWorkers implements AutoCloseable {
         }
     }
 
-    /** Threads to use: the property, or the CPUs this process may use. */
+    /** Threads to use: the property, or {@code OMP_NUM_THREADS}, or the CPUs this process may use. */
     public static int defaultThreads() {
-        int cpus = Runtime.getRuntime().availableProcessors();
-        String text = System.getProperty(PROPERTY);
-        if (text == null) {
-            return cpus;
+        return defaultThreads(System.getProperty(PROPERTY), System.getenv(OPEN_MP), Runtime.getRuntime().availableProcessors(), LOG);
+    }
+
+    /**
+     * Decides.
+     *
+     * @param property value of the property, or null
+     * @param openMp   value of {@code OMP_NUM_THREADS}, or null: a number, or one for each level of nesting
+     * @param cpus     CPUs this process may use
+     * @param log      hears what is odd about the two values
+     */
+    static int defaultThreads(String property, String openMp, int cpus, Logger log) {
+        int asked = number(property);
+        if (asked > 0) {
+            return asked;
         }
+        int heeded = openMp == null ? 0 : number(openMp.split(",", 2)[0]);
+        int threads = heeded > 0 ? Math.min(heeded, cpus) : cpus;
+        if (property != null) {
+            log.warn("{}: '{}' (expected: a number from 1); {} is used, the CPUs of this process", PROPERTY, property, threads);
+        } else if (threads == 1 && cpus > 1) {
+            log.warn("{}={} in the environment: the optimizer step runs on 1 thread of {} CPUs. Launchers of many processes leave it"
+                    + " behind; unset it, or set -D{}={} or MemFerryConfig's updateThreads", OPEN_MP, openMp, cpus, PROPERTY, cpus);
+        }
+        return threads;
+    }
+
+    /** 0 for what is no number from 1. */
+    private static int number(String text) {
         try {
-            int threads = Integer.parseInt(text.trim());
-            if (threads >= 1) {
-                return threads;
-            }
+            return text == null ? 0 : Math.max(0, Integer.parseInt(text.trim()));
         } catch (NumberFormatException e) {
-            // Reported below with the other values that are no number of threads.
+            return 0;
         }
-        LOG.warn("{}: '{}' (expected: a number from 1); {} is used, the CPUs of this process", PROPERTY, text, cpus);
-        return cpus;
     }
 
     /** Threads that work on a job, the caller included. */

@@ -1,7 +1,10 @@
 package org.memferry.cases;
 
 import ch.qos.logback.classic.Level;
+import org.deeplearning4j.nn.conf.MultiLayerConfiguration;
+import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.WorkspaceMode;
+import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.conf.layers.DenseLayer;
 import org.deeplearning4j.nn.conf.layers.OutputLayer;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
@@ -11,10 +14,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.memferry.MemFerry;
 import org.nd4j.linalg.activations.Activation;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.dataset.DataSet;
+import org.nd4j.linalg.factory.Nd4j;
 import org.nd4j.linalg.learning.config.Adam;
 import org.nd4j.linalg.learning.config.Sgd;
 import org.nd4j.linalg.lossfunctions.LossFunctions.LossFunction;
@@ -36,7 +41,7 @@ class ResumeTest {
     @TempDir
     private Path directory;
 
-    // A50: every writer with every reader
+    // A50, A59 without drop-out: every writer with every reader
     @ParameterizedTest(name = "{0}, written by MemFerry {1}, read by MemFerry {2}")
     @CsvSource({"HOST, true, true", "HOST, false, false", "MIXED, true, true", "MIXED, true, false", "MIXED, false, true",
         "MIXED, false, false", "PREFETCH, true, true"})
@@ -136,6 +141,48 @@ class ResumeTest {
             }
             Numbers.assertSame(Nets.updaterState(stock), Nets.updaterState(read), "updater state");
             assertThat(Nets.iteration(read)).isEqualTo(BEFORE);
+        }
+    }
+
+    // A59: ND4J's generator is not in the file. With its state the same, drop-out is no exception to an exact resume; without, it is
+    @ParameterizedTest(name = "seeded again {0}")
+    @ValueSource(booleans = {true, false})
+    void dropoutResumesExactlyWhereTheGeneratorDoes(boolean seeded) throws IOException {
+        MultiLayerNetwork uninterrupted = Nets.initialised(dropout());
+        File file = directory.resolve("dropout.zip").toFile();
+        trainSeeded(uninterrupted, 0, BEFORE, true);
+        MultiLayerNetwork stopped = Nets.initialised(dropout());
+        try (MemFerry ferry = MemFerry.attach(stopped, Setup.MIXED.config())) {
+            trainSeeded(stopped, 0, BEFORE, true);
+            Numbers.assertSame(uninterrupted, stopped, "before stopping");
+            ferry.save(file, true);
+        }
+        trainSeeded(uninterrupted, BEFORE, AFTER, true);
+        MultiLayerNetwork resumed = MemFerry.restoreMultiLayerNetwork(file, true, Setup.MIXED.config());
+        try (MemFerry ferry = MemFerry.of(resumed)) {
+            Nd4j.getRandom().setSeed(1);
+            trainSeeded(resumed, BEFORE, AFTER, seeded);
+            assertThat(ferry.metrics().iterations()).isEqualTo(AFTER);
+            if (seeded) {
+                Numbers.assertSame(uninterrupted, resumed, "after resuming");
+            } else {
+                assertThat(resumed.params()).isNotEqualTo(uninterrupted.params());
+            }
+        }
+    }
+
+    private static MultiLayerConfiguration dropout() {
+        return new NeuralNetConfiguration.Builder().seed(4711).updater(new Adam(1e-2)).activation(Activation.TANH).dropOut(0.5).list()
+                .layer(Nets.dense(0)).layer(Nets.dense(1)).layer(Nets.dense(2)).layer(Nets.softmax())
+                .setInputType(InputType.feedForward(Nets.INPUTS)).build();
+    }
+
+    private static void trainSeeded(MultiLayerNetwork net, int first, int count, boolean seeded) {
+        for (int i = first; i < first + count; i++) {
+            if (seeded) {
+                Nd4j.getRandom().setSeed(100 + i);
+            }
+            net.fit(Nets.batch(i));
         }
     }
 

@@ -68,6 +68,7 @@ import org.memferry.update.UpdateRange;
 import org.nd4j.linalg.api.buffer.DataType;
 import org.nd4j.linalg.learning.regularization.Regularization;
 import org.nd4j.linalg.learning.regularization.L2Regularization;
+import org.nd4j.linalg.learning.config.AdaGrad;
 import org.nd4j.linalg.learning.config.Sgd;
 import org.nd4j.linalg.learning.config.IUpdater;
 import org.nd4j.linalg.lossfunctions.LossFunctions;
@@ -82,7 +83,7 @@ class RefusalTextTest {
             "raise", "load", "convert");
 
     /** Refusals that take a training run, a foreign DL4J or a broken network to provoke; their own tests read them. */
-    private static final List<String> ELSEWHERE = List.of("this DL4J does not have the fields");
+    private static final List<String> ELSEWHERE = List.of("this DL4J does not have the fields", "the loaded DL4J cannot make its own rule");
 
     @TempDir
     Path directory;
@@ -210,6 +211,15 @@ class RefusalTextTest {
         MultiLayerConfiguration still = configuration();
         ((OutputLayer) still.getConf(0).getLayer()).setIUpdater(null);
         refuses("no updater: layer", () -> MemFerry.init(network(still), MemFerryConfig.defaults()));
+        MultiLayerConfiguration adaGrad = configuration();
+        ((OutputLayer) adaGrad.getConf(0).getLayer()).setIUpdater(new AdaGrad(0.1));
+        MultiLayerNetwork damaged = network(adaGrad);
+        damaged.init();
+        damaged.getUpdater().getStateViewArray().putScalar(2, -0.75);
+        refuses("-0.75", () -> MemFerry.attach(damaged, MemFerryConfig.defaults()));
+        MultiLayerConfiguration notANumber = configuration();
+        ((OutputLayer) notANumber.getConf(0).getLayer()).setIUpdater(new Sgd(Double.NaN));
+        refuses("is NaN", () -> MemFerry.init(network(notANumber), MemFerryConfig.defaults()));
         MultiLayerConfiguration other = new NeuralNetConfiguration.Builder().optimizationAlgo(OptimizationAlgorithm.LBFGS).list()
                 .layer(new OutputLayer.Builder(LossFunctions.LossFunction.MSE).nIn(2).nOut(2).build()).build();
         refuses("LBFGS", () -> MemFerry.init(network(other), MemFerryConfig.defaults()));

@@ -133,6 +133,7 @@ class FusedUpdateTest {
         return values;
     }
 
+    // A25, B12: guard words stand around odd sizes and unaligned offsets
     @ParameterizedTest(name = "{0}, {1}, {3}")
     @MethodSource("everyRuleRegularizationAndType")
     void equalsStockBitForBit(UpdateRule rule, String name, List<Regularization> regularization, ElementType type) {
@@ -209,6 +210,42 @@ class FusedUpdateTest {
         }
     }
 
+    // B35
+    @Test
+    void namesTheFirstRangeThatIsNotFinite() {
+        int n = 1000;
+        double[] odd = {Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY};
+        for (ElementType type : ElementType.values()) {
+            for (UpdateKernel kernel : Kernels.all()) {
+                try (GuardedArray p = new GuardedArray(type, 4 * n, 3); GuardedArray g = new GuardedArray(type, 4 * n, 3);
+                        GuardedArray s = new GuardedArray(type, 8 * n, 1)) {
+                    List<UpdateRange> ranges = List.of(UpdateRange.of(n).build(), UpdateRange.of(n).build(), UpdateRange.of(n).build(),
+                            UpdateRange.of(n).build());
+                    FusedUpdate update = new FusedUpdate(new UpdateEngine(kernel, WORKERS), type, ranges);
+                    // No epsilon: what pads a range to whole vectors is 0 / 0.
+                    UpdateRequest request = UpdateRequest.of(RuleStep.of(new Adam(0.1, 0.9, 0.999, 0), type, 0, 0))
+                            .at(p.address(), g.address(), s.address()).build();
+                    for (int at = -1; at < 4 * n; at += at < 2 * n - 20 ? 397 : at < 2 * n + 20 ? 1 : 401) {
+                        for (GuardedArray array : new GuardedArray[] {g, p}) {
+                            p.write(normal(new Random(1), 4 * n, 1));
+                            g.write(normal(new Random(2), 4 * n, 1));
+                            s.write(new double[8 * n]);
+                            if (at >= 0) {
+                                double[] values = array.read();
+                                values[at] = odd[at % 3];
+                                values[Math.min(at + n, 4 * n - 1)] = odd[at % 3];
+                                array.write(values);
+                            }
+                            assertThat(update.run(request)).as("%s, %s, element %s of %s", kernel.name(), type, at, array == g ? "g" : "p")
+                                    .isEqualTo(at < 0 ? -1 : at / n);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    // A11
     @Test
     void countsBeyondTwoToTheThirtyOneElements() {
         long third = 1L << 33;
@@ -284,6 +321,7 @@ class FusedUpdateTest {
         }
     }
 
+    // A03
     @Test
     void aStepAllocatesNothing() {
         int n = 300_000;

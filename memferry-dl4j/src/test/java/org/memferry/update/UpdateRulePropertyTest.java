@@ -45,6 +45,7 @@ class UpdateRulePropertyTest {
         WORKERS.close();
     }
 
+    // A36: betas and epsilons that nobody expects
     @Property(tries = 400, shrinking = ShrinkingMode.BOUNDED)
     void equalsStockForAnyHyperparameters(@ForAll("updaters") IUpdater updater, @ForAll("regularizations") List<Regularization> terms,
             @ForAll ElementType type, @ForAll("iterations") int iteration, @ForAll("sizes") int n, @ForAll("minibatches") int minibatch,

@@ -118,19 +118,33 @@ class UpdateWorkersTest {
 
     @Test
     void aBadNumberOfThreadsFallsBackToTheCpus() {
-        int cpus = Runtime.getRuntime().availableProcessors();
         for (String bad : new String[] {"0", "-1", "many", ""}) {
-            System.setProperty(UpdateWorkers.PROPERTY, bad);
-            try {
-                assertThat(UpdateWorkers.defaultThreads()).isEqualTo(cpus);
-                System.setProperty(UpdateWorkers.PROPERTY, " 3 ");
-                assertThat(UpdateWorkers.defaultThreads()).isEqualTo(3);
-            } finally {
-                System.clearProperty(UpdateWorkers.PROPERTY);
+            try (LogLines heard = new LogLines()) {
+                assertThat(UpdateWorkers.defaultThreads(bad, null, 16, heard.log())).isEqualTo(16);
+                assertThat(heard.lines()).containsExactly("WARN org.memferry.update.threads: '" + bad + "' (expected: a number from 1); 16 is"
+                        + " used, the CPUs of this process");
+                assertThat(UpdateWorkers.defaultThreads(" 3 ", null, 16, heard.log())).isEqualTo(3);
             }
         }
-        assertThat(UpdateWorkers.defaultThreads()).isEqualTo(cpus);
         assertThatThrownBy(() -> new UpdateWorkers(0)).hasMessage("threads: 0 (expected: >= 1)");
+    }
+
+    // B61
+    @Test
+    void aThreadCountLeftInTheEnvironmentIsHeededAndOneIsWarnedOf() {
+        try (LogLines heard = new LogLines()) {
+            assertThat(UpdateWorkers.defaultThreads(null, null, 16, heard.log())).isEqualTo(16);
+            assertThat(UpdateWorkers.defaultThreads(null, "4", 16, heard.log())).isEqualTo(4);
+            assertThat(UpdateWorkers.defaultThreads(null, " 3 , 2", 16, heard.log())).isEqualTo(3);
+            assertThat(UpdateWorkers.defaultThreads(null, "64", 16, heard.log())).isEqualTo(16);
+            assertThat(UpdateWorkers.defaultThreads(null, "lots", 16, heard.log())).isEqualTo(16);
+            assertThat(UpdateWorkers.defaultThreads(null, "1", 1, heard.log())).isEqualTo(1);
+            assertThat(UpdateWorkers.defaultThreads("2", "1", 16, heard.log())).as("the property comes first").isEqualTo(2);
+            assertThat(heard.lines()).isEmpty();
+            assertThat(UpdateWorkers.defaultThreads(null, "1", 16, heard.log())).isEqualTo(1);
+            assertThat(heard.lines()).singleElement().asString().startsWith("WARN OMP_NUM_THREADS=1 in the environment: the optimizer step"
+                    + " runs on 1 thread of 16 CPUs.").contains("-Dorg.memferry.update.threads=16");
+        }
     }
 
     @Test
