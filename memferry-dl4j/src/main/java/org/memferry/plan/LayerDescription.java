@@ -18,6 +18,7 @@ public final class LayerDescription {
     private final boolean gradientInPlace;
     private final boolean fixedSlot;
     private final boolean writtenAfterUpdate;
+    private final boolean readAfterBackward;
     private final int forwardTouches;
     private final int backwardTouches;
 
@@ -32,6 +33,7 @@ public final class LayerDescription {
         this.gradientInPlace = b.gradientInPlace;
         this.fixedSlot = b.fixedSlot;
         this.writtenAfterUpdate = b.writtenAfterUpdate;
+        this.readAfterBackward = b.readAfterBackward;
         this.forwardTouches = b.forwardTouches;
         this.backwardTouches = b.backwardTouches;
         if (offset < 0 || parameterCount < 1 || gradientCount > parameterCount || elementBytes < 1) {
@@ -110,6 +112,14 @@ public final class LayerDescription {
         return writtenAfterUpdate;
     }
 
+    /**
+     * True if the parameters are read once more between the backward pass and the end of the iteration (the output layer, for the score):
+     * its step has to wait until backward is over.
+     */
+    public boolean readAfterBackward() {
+        return readAfterBackward;
+    }
+
     /** How often the parameter bytes cross the link in the forward pass when they are read in place. */
     public int forwardTouches() {
         return forwardTouches;
@@ -138,6 +148,7 @@ public final class LayerDescription {
         private boolean gradientInPlace;
         private boolean fixedSlot;
         private boolean writtenAfterUpdate;
+        private boolean readAfterBackward;
         private int forwardTouches = 1;
         private int backwardTouches = 2;
 
@@ -186,6 +197,12 @@ public final class LayerDescription {
         /** See {@link LayerDescription#writtenAfterUpdate()}; false if not set. */
         public Builder writtenAfterUpdate(boolean written) {
             this.writtenAfterUpdate = written;
+            return this;
+        }
+
+        /** See {@link LayerDescription#readAfterBackward()}; false if not set. */
+        public Builder readAfterBackward(boolean read) {
+            this.readAfterBackward = read;
             return this;
         }
 

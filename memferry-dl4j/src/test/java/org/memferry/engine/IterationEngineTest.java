@@ -33,7 +33,7 @@ class IterationEngineTest {
     private static final long BUDGET = 64 << 20;
 
     private static Device virtual() {
-        return new VirtualDevice(BUDGET, LinkRates.of(1e9, 1e9), (layer, backward, direct) -> 1000);
+        return new VirtualDevice(BUDGET, LinkRates.of(1e9, 1e9), (layer, backward) -> 1000);
     }
 
     private static Device emulated(long seed, long maxMicros) {
