@@ -87,7 +87,7 @@ public final class Simulator {
         return new SimulatedTraining(plan, profile);
     }
 
-    private static void checkLayers(NetworkDescription network, Profile profile) {
+    static void checkLayers(NetworkDescription network, Profile profile) {
         if (profile.layers().size() != network.layers().size()) {
             throw new IllegalArgumentException("profile " + profile.key() + " of " + profile.layers().size() + " layers for a network of "
                     + network.layers().size());

@@ -24,34 +24,32 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
     private static final Ticket[] NONE = {};
 
     private final List<String> events = new ArrayList<>();
-    /** Off in the tests of the contract, which count garbage. */
-    private boolean listening;
     private final TimelineListener listener = new TimelineListener() {
         @Override
         public void visited(int layer, boolean backward, long start, long end, long waited) {
-            hear("visited " + layer + (backward ? " backward " : " forward ") + start + ".." + end + " waited " + waited);
+            events.add("visited " + layer + (backward ? " backward " : " forward ") + start + ".." + end + " waited " + waited);
         }
 
         @Override
         public void copied(Direction direction, long hostOffset, long bytes, long start, long end) {
-            hear(direction + " " + hostOffset + " " + bytes + " " + start + ".." + end);
+            events.add(direction + " " + hostOffset + " " + bytes + " " + start + ".." + end);
         }
 
         @Override
         public void updated(int layer, long start, long end) {
-            hear("updated " + layer + " " + start + ".." + end);
+            events.add("updated " + layer + " " + start + ".." + end);
         }
     };
 
-    private void hear(String event) {
-        if (listening) {
-            events.add(event);
-        }
-    }
-
     @Override
     protected Device open() {
-        return new VirtualDevice(BUDGET, LinkRates.of(1e9, 5e8), (layer, backward) -> 100L * (layer + 1) * (backward ? 2 : 1), listener);
+        return new VirtualDevice(BUDGET, LinkRates.of(1e9, 5e8), (layer, backward) -> 100L * (layer + 1) * (backward ? 2 : 1));
+    }
+
+    /** Goes on with a device that tells what took place when. */
+    private void listen() {
+        device.close();
+        device = new VirtualDevice(BUDGET, LinkRates.of(1e9, 5e8), (layer, backward) -> 100L * (layer + 1) * (backward ? 2 : 1), listener);
     }
 
     @Override
@@ -280,6 +278,7 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
 
     @Test
     void steps_run_one_after_the_other_each_from_when_its_gradient_has_arrived() {
+        listen();
         try (Region host = host(); Region slab = slab()) {
             Ticket first = toHost(host, slab, 100);
             Ticket second = toHost(host, slab, 50);
@@ -297,6 +296,7 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
 
     @Test
     void a_worker_that_is_free_waits_for_the_gradient() {
+        listen();
         try (Region host = host(); Region slab = slab()) {
             update(0, 10, device.newTicket());
             update(1, 10, toHost(host, slab, 60));
@@ -326,6 +326,7 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
 
     @Test
     void a_step_that_takes_no_time_is_told_when_the_clock_is_asked_to_move_and_not_while_it_is_given() {
+        listen();
         update(3, 0, device.newTicket());
         assertThat(events).isEmpty();
         clock().hostBusy(0);
@@ -345,7 +346,6 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
     }
 
     private void update(int layer, long nanos, Ticket arrived) {
-        listening = true;
         clock().update(layer, nanos, arrived, ended -> events.add("ended " + ended + " at " + clock().nowNanos()));
     }
 
@@ -437,8 +437,8 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
 
     @Test
     void the_listener_hears_when_everything_took_place() {
+        listen();
         try (Region host = host(); Region slab = slab()) {
-            listening = true;
             device.copyToDevice(host, 70, slab, 0, 300, NONE, device.newTicket());
             Ticket back = toHost(host, slab, 20);
             device.visitStarted(0, true, 50, 0);
