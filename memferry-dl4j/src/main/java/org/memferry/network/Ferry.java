@@ -673,8 +673,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             // Not in an iteration of ours: a user's own call, or an iteration that began without us.
             return false;
         }
-        bringGradients(gradient, engine);
+        engine.backwardEnded();
+        refuseLostGradients(gradient, engine);
         if (steps == null) {
+            engine.awaitGradients();
+            homes.showHost(gradient);
             hostUpdate.run(gradient, iteration, epoch, batch, workspaces, updateIsRead(), unit -> false);
         } else {
             finishSteps(gradient, iteration, epoch, batch, workspaces);
@@ -683,22 +686,37 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         return true;
     }
 
+    /** The barrier: whatever DL4J reads after this, all steps are taken. */
     private void finishSteps(Gradient gradient, int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces) {
+        if (step.iteration != iteration || step.epoch != epoch || step.batch != batch) {
+            throw new MemFerryException("the updater is called for iteration " + iteration + ", epoch " + epoch + ", " + batch
+                    + " examples, but the iteration was opened for iteration " + step.iteration + ", epoch " + step.epoch + ", "
+                    + step.batch + " examples. " + LayerSteps.advice());
+        }
+        int[] order = plan.network().backwardOrder();
+        if (plan.updateTiming() == UpdateTiming.EAGER) {
+            for (int unit : order) {
+                submitStep(unit);
+            }
+        }
+        shadow.engine().awaitGradients();
+        homes.showHost(gradient);
         if (plan.updateTiming() == UpdateTiming.IN_CHUNKS) {
-            for (int unit : plan.network().backwardOrder()) {
-                if (hostUpdate.isSeparable(units.get(unit).trainable) && hostUpdate.isReady(units.get(unit).trainable)) {
-                    steps.submit(unit);
-                }
+            // The next forward needs the first layers first.
+            for (int i = order.length - 1; i >= 0; i--) {
+                submitStep(order[i]);
             }
         }
         steps.await();
-        if (step.iteration != iteration || step.epoch != epoch || step.batch != batch) {
-            throw new MemFerryException("the updater is called for iteration " + iteration + ", epoch " + epoch + ", " + batch
-                    + " examples, but steps of this iteration were taken for iteration " + step.iteration + ", epoch " + step.epoch + ", "
-                    + step.batch + " examples. " + LayerSteps.advice());
-        }
         hostUpdate.run(gradient, iteration, epoch, batch, workspaces, step.writeUpdate, layer -> steps.isClaimed(unitOf(layer)));
         steps.complete();
+    }
+
+    private void submitStep(int unit) {
+        Trainable layer = units.get(unit).trainable;
+        if (hostUpdate.isSeparable(layer) && hostUpdate.isReady(layer)) {
+            steps.submit(unit);
+        }
     }
 
     private int unitOf(Trainable layer) {
@@ -715,17 +733,16 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         return false;
     }
 
-    private void bringGradients(Gradient gradient, IterationEngine engine) {
-        engine.awaitGradients();
+    private void refuseLostGradients(Gradient gradient, IterationEngine engine) {
         for (String key : gradient.gradientForVariable().keySet()) {
             Integer unit = homes.unitOf(key);
             if (unit != null && plan.layers().get(unit).gradientHome() == GradientHome.SLOT && !engine.gradientTaken(unit)) {
                 throw new MemFerryException("layer " + plan.network().layers().get(unit) + " wrote a gradient without reading a parameter"
-                        + " in backward, so its gradient slot may hold another layer's by now. Nothing was updated. Fix its home with "
+                        + " in backward, so its gradient slot may hold another layer's by now. "
+                        + (steps != null && steps.hasBegun() ? LayerSteps.advice() : "Nothing was updated.") + " Fix its home with "
                         + "placeGradient(\"" + units.get(unit).name + "\", DIRECT).");
             }
         }
-        homes.showHost(gradient);
     }
 
     /**

@@ -25,6 +25,7 @@ final class LayerSteps implements GradientListener, AutoCloseable {
 
     // All below is guarded by this object's monitor.
     private final int[] queue;
+    /** Per layer: done once its gradient of this iteration is in host memory; null if backward has not left it. */
     private final Ticket[] arrived;
     private final boolean[] claimed;
     private int submitted;
@@ -68,6 +69,7 @@ final class LayerSteps implements GradientListener, AutoCloseable {
         taken = 0;
         failure = null;
         Arrays.fill(claimed, false);
+        Arrays.fill(arrived, null);
         beside = whileBackward;
         open = true;
         return !torn;
@@ -75,24 +77,21 @@ final class LayerSteps implements GradientListener, AutoCloseable {
 
     @Override
     public synchronized boolean coming(int layer, Ticket gradient) {
-        if (!open || !beside || !early.test(layer)) {
-            return false;
+        arrived[layer] = gradient;
+        boolean now = open && beside && early.test(layer);
+        if (now) {
+            submit(layer);
         }
-        submit(layer, gradient);
-        return true;
+        return now;
     }
 
-    /** Queues the step of a layer whose gradient is in host memory. */
+    /** Queues the step of a layer that backward has left, if it is not queued yet: nobody reads its parameters in this iteration any more. */
     synchronized void submit(int layer) {
-        submit(layer, null);
-    }
-
-    private void submit(int layer, Ticket gradient) {
-        claimed[layer] = true;
-        queue[submitted] = layer;
-        arrived[submitted] = gradient;
-        submitted++;
-        notifyAll();
+        if (arrived[layer] != null && !claimed[layer]) {
+            claimed[layer] = true;
+            queue[submitted++] = layer;
+            notifyAll();
+        }
     }
 
     /** True if the step of a layer was queued in this iteration. */
@@ -115,6 +114,11 @@ final class LayerSteps implements GradientListener, AutoCloseable {
     /** The iteration is complete: nothing of it can be given up any more. */
     synchronized void complete() {
         open = false;
+    }
+
+    /** True if a step of this iteration was taken or will be. */
+    synchronized boolean hasBegun() {
+        return submitted > 0;
     }
 
     /** True if some layers are a step ahead of others, for good. */
@@ -173,11 +177,9 @@ final class LayerSteps implements GradientListener, AutoCloseable {
     private void awaitGradient() {
         Ticket gradient;
         synchronized (this) {
-            gradient = arrived[taken];
+            gradient = arrived[queue[taken]];
         }
-        if (gradient != null) {
-            device.hostWaits(gradient);
-        }
+        device.hostWaits(gradient);
     }
 
     private synchronized void failed(Throwable e) {

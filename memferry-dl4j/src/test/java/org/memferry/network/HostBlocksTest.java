@@ -166,11 +166,38 @@ class HostBlocksTest {
 
         /** Takes a step of all layers but the square ones. */
         void step(int iteration) {
-            Map<Trainable, String> names = new IdentityHashMap<>();
-            units.forEach(unit -> names.put(unit.trainable, unit.name));
             try (UpdateEngine engine = UpdateEngine.start(2)) {
-                new HostUpdate(null, blocks, engine, new Region[] {parameters, gradients, state}, ElementType.FLOAT, true, names,
-                        layer -> true, layer -> layer.numParams() > 1 << 20).run(null, iteration, 0, BATCH, null, false);
+                new HostUpdate(null, blocks, engine, new Region[] {parameters, gradients, state}, ElementType.FLOAT, true, new AllButSquare())
+                        .run(null, iteration, 0, BATCH, null, false, layer -> false);
+            }
+        }
+
+        /** Square layers have no gradient. */
+        private final class AllButSquare implements HostUpdate.Units {
+
+            @Override
+            public String name(Trainable layer) {
+                return units.stream().filter(unit -> unit.trainable == layer).findFirst().orElseThrow().name;
+            }
+
+            @Override
+            public Trainable onHost(Trainable layer) {
+                return layer;
+            }
+
+            @Override
+            public boolean reached(Trainable layer) {
+                return true;
+            }
+
+            @Override
+            public boolean idle(Trainable layer) {
+                return layer.numParams() > 1 << 20;
+            }
+
+            @Override
+            public void notFinite(Trainable layer, String parameter, int iteration) {
+                throw new AssertionError(name(layer) + " " + parameter + " is not finite in iteration " + iteration);
             }
         }
 
