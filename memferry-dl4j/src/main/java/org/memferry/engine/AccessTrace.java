@@ -181,7 +181,16 @@ public final class AccessTrace {
      * @return for every read in order the slot that served it, or {@link Program#MASTER}
      * @throws RefusedException if the engine's network has another number of layers; nothing was driven
      */
-    public synchronized int[] replay(IterationEngine engine) {
+    public int[] replay(IterationEngine engine) {
+        return replay(engine, ReplayListener.NONE);
+    }
+
+    /**
+     * As above, with somebody who adds what the trace does not hold.
+     *
+     * @param listener told where steps are taken and iterations end
+     */
+    public synchronized int[] replay(IterationEngine engine, ReplayListener listener) {
         int served = engine.program().plan().layers().size();
         if (served != layers) {
             throw new RefusedException("access trace of a network with " + layers + " layers, replayed on one with " + served
@@ -189,6 +198,7 @@ public final class AccessTrace {
         }
         int[] slots = new int[reads];
         int read = 0;
+        boolean stepping = false;
         for (int i = 0; i < size; i++) {
             long packed = events[i];
             if (event(packed) == Event.READ) {
@@ -196,10 +206,27 @@ public final class AccessTrace {
                     slots[read++] = engine.read(layer(packed));
                 }
             } else {
+                stepping = announce(event(packed), stepping, listener);
                 tell(engine, packed);
+                if (event(packed) == Event.CLOSED) {
+                    listener.closed();
+                }
             }
         }
         return slots;
+    }
+
+    /** Returns whether the steps of the iteration have begun. */
+    private static boolean announce(Event event, boolean stepping, ReplayListener listener) {
+        if (event == Event.TRAINING || event == Event.INFERENCE || event == Event.ABORTED) {
+            listener.passBegins();
+            return false;
+        }
+        boolean steps = event == Event.STEP_TAKEN || event == Event.CLOSED;
+        if (steps && !stepping) {
+            listener.stepsBegin();
+        }
+        return steps || stepping;
     }
 
     private static void tell(IterationEngine engine, long packed) {

@@ -33,7 +33,7 @@ class AccessTraceTest {
     }
 
     private static Device virtual() {
-        return new VirtualDevice(BUDGET, LinkRates.of(1e9, 1e9), (layer, backward, direct) -> 1000);
+        return new VirtualDevice(BUDGET, LinkRates.of(1e9, 1e9), (layer, backward) -> 1000);
     }
 
     /** Trains with all disorder of {@link TrainingDouble} while recording. */

@@ -33,7 +33,7 @@ class IterationEngineTest {
     private static final long BUDGET = 64 << 20;
 
     private static Device virtual() {
-        return new VirtualDevice(BUDGET, LinkRates.of(1e9, 1e9), (layer, backward, direct) -> 1000);
+        return new VirtualDevice(BUDGET, LinkRates.of(1e9, 1e9), (layer, backward) -> 1000);
     }
 
     private static Device emulated(long seed, long maxMicros) {
@@ -68,7 +68,7 @@ class IterationEngineTest {
     // ------------------------------------------------------------------------------------------------- the checks themselves
 
     @ParameterizedTest
-    @EnumSource(names = "NONE", mode = EnumSource.Mode.EXCLUDE)
+    @EnumSource(names = {"NONE", "STEP_WAITS"}, mode = EnumSource.Mode.EXCLUDE)
     void the_check_notices_when_a_kind_of_wait_is_left_out(Fault fault) {
         Plan plan = Scenario.chain(6, 100, Placement.PREFETCH, GradientHome.SLOT, 2);
         assertThatThrownBy(() -> train(plan, virtual(), fault, false, 20, 1)).isInstanceOf(AssertionError.class)

@@ -32,7 +32,9 @@ final class OrderCheckingDevice implements Device {
         /** Copies start whatever was given to them to wait for. */
         COPY_WAITS,
         /** Tickets are never recorded on the compute stream. */
-        COMPUTE_RECORDS
+        COMPUTE_RECORDS,
+        /** Steps beside backward do not wait for their gradients. */
+        STEP_WAITS
     }
 
     private static final int COMPUTE = 0;
@@ -45,6 +47,8 @@ final class OrderCheckingDevice implements Device {
 
     /** What each queue, and the host, knows to be done of the three queues. */
     private final long[] host = new long[3];
+    /** The same for the worker that takes steps beside backward. */
+    private final long[] worker = new long[3];
     private final long[][] queues = new long[3][3];
     private final long[] submitted = new long[3];
     private final Map<Ticket, long[]> tickets = new IdentityHashMap<>();
@@ -113,6 +117,30 @@ final class OrderCheckingDevice implements Device {
     /** The host reads all gradients. */
     void readsGradients() {
         assertThat(host[TO_HOST]).as("copies to the host known to be done, at a read of the gradients").isEqualTo(submitted[TO_HOST]);
+    }
+
+    /** What a step is given to wait for. */
+    Ticket ticketOfStep(Ticket arrived) {
+        return fault == Fault.STEP_WAITS ? inner.newTicket() : arrived;
+    }
+
+    /** The worker takes a layer's step and tells the engine: it knows what its tickets told it, and nothing of what the host knows. */
+    void onWorker(int layer, Ticket arrived, Runnable step) {
+        long[] training = host.clone();
+        if (fault != Fault.STEP_WAITS) {
+            merge(worker, tickets.get(arrived));
+        }
+        assertThat(worker[TO_HOST]).as("copies to the host known to be done, at the step of layer %d", layer)
+                .isGreaterThanOrEqualTo(layerGradientCopy[layer]);
+        System.arraycopy(worker, 0, host, 0, host.length);
+        step.run();
+        System.arraycopy(host, 0, worker, 0, host.length);
+        System.arraycopy(training, 0, host, 0, host.length);
+    }
+
+    /** The host waits until the worker has nothing to do. */
+    void awaitsWorker() {
+        merge(host, worker);
     }
 
     private void compute() {

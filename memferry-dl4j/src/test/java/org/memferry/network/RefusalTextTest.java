@@ -149,12 +149,12 @@ class RefusalTextTest {
         refuses("unknown option 'fast'", () -> Devices.open("emulated:1MB,fast"));
         refuses("'poison' is given twice", () -> Devices.open("emulated:1MB,poison,poison"));
         refuses("-1.0", () -> LinkRates.of(1, -1));
-        refuses("0", () -> new VirtualDevice(0, LinkRates.UNLIMITED, (layer, backward, direct) -> 0));
+        refuses("0", () -> new VirtualDevice(0, LinkRates.UNLIMITED, (layer, backward) -> 0));
         refuses("-5", () -> EmulatedDevice.builder(-5).build());
         refuses("0.5", () -> EmulatedDevice.builder(5).computeDilation(0.5).build());
         refuses("0", () -> EmulatedDevice.builder(5).randomDelays(1, 0));
         refuses("4,611,686,018,427,387,904 bytes", () -> new HostDevice().allocateHost(1L << 62, "parameters"));
-        VirtualDevice device = new VirtualDevice(1000, LinkRates.UNLIMITED, (layer, backward, direct) -> -7);
+        VirtualDevice device = new VirtualDevice(1000, LinkRates.UNLIMITED, (layer, backward) -> -7);
         try (device; HostDevice host = new HostDevice(); EmulatedDevice other = EmulatedDevice.builder(1000).build()) {
             refuses("2,000 bytes", () -> device.allocateSlab(2000, "slots"));
             refuses("-1 bytes", () -> device.allocateHost(-1, "parameters"));

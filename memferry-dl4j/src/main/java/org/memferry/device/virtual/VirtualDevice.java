@@ -1,6 +1,7 @@
 package org.memferry.device.virtual;
 
-import org.memferry.base.MemFerryException;
+import java.util.function.IntConsumer;
+
 import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
 import org.memferry.device.Device;
@@ -16,11 +17,16 @@ import org.memferry.device.Ticket;
  * An accelerator that is only a clock: regions have addresses without memory behind them, copies take their bytes over the link's
  * rate, and visits take what {@link VisitCosts} says. Its figures are simulated.
  *
- * <p>There are two clocks, as beside a real accelerator. The host's stands still while it submits and moves only by
- * {@link #hostWaits}; the compute stream's moves by visits and {@link #computeWaits} and never lags behind the host's. A copy starts
- * when the host has submitted it, the copies before it in its direction are done, and its tickets are done. Reads in place occupy the
- * link to the device from the moment their layer is entered and go first; copies beside them are carried in the time they leave. A
- * visit lasts {@code max(waits within it + cost, direct bytes on the link)}.
+ * <p>There is one clock, the training thread's: ND4J's operations block the thread that calls them, so computing, waiting for a copy and
+ * {@linkplain #hostBusy working on the host} move it, and submitting takes no time. Beside it run the two directions of the link and one
+ * worker that takes optimizer steps. Whatever these end while the clock moves is handled at its own time and in order: a copy that is
+ * submitted when a step ends starts then, and not when the visit around it ends.
+ *
+ * <p>A copy starts when it has been submitted, the copies before it in its direction are done, and its tickets are done. Reads in place
+ * have the direction to the device, writes in place the direction to the host, from the moment their layer is entered; they go first, and
+ * copies are carried in the time they leave. A visit lasts
+ * {@code max(waits within it + max(computing, direct time), direct bytes on the link)}, where computing is slowed down while copies or
+ * steps run.
  */
 public final class VirtualDevice implements Device {
 
@@ -28,19 +34,21 @@ public final class VirtualDevice implements Device {
     private final long budget;
     private final LinkRates rates;
     private final VisitCosts costs;
+    private final TimelineListener listener;
     private final DeviceMetrics metrics = new DeviceMetrics();
     private final Regions regions;
-    private final Timeline timeline = new Timeline();
+    private final CopyLane toDevice;
+    private final CopyLane toHost;
+    private final UpdateQueue updates;
 
     private long nextAddress = 1L << 32;
-    private long hostNanos;
-    private long computeNanos;
+    private long now;
     private boolean visiting;
     private long visitStart;
     private int visitLayer;
     private boolean visitBackward;
-    private long visitReadBytes;
-    private long visitWrittenBytes;
+    private long visitLinkNanos;
+    private long visitWaited;
 
     /**
      * A device at time 0.
@@ -51,6 +59,15 @@ public final class VirtualDevice implements Device {
      * @throws RefusedException if the budget is not more than 0
      */
     public VirtualDevice(long bytes, LinkRates rates, VisitCosts costs) {
+        this(bytes, rates, costs, TimelineListener.NONE);
+    }
+
+    /**
+     * As above, with somebody who keeps what took place when.
+     *
+     * @param listener told of every visit, copy and step
+     */
+    public VirtualDevice(long bytes, LinkRates rates, VisitCosts costs, TimelineListener listener) {
         if (bytes <= 0) {
             throw new RefusedException("virtual device memory: " + bytes + " (expected: more than 0 bytes, what the simulated device has)");
         }
@@ -58,12 +75,16 @@ public final class VirtualDevice implements Device {
         this.budget = bytes;
         this.rates = rates;
         this.costs = costs;
+        this.listener = listener;
         this.regions = new Regions(name, bytes, metrics);
+        this.toDevice = new CopyLane(Direction.TO_DEVICE, listener);
+        this.toHost = new CopyLane(Direction.TO_HOST, listener);
+        this.updates = new UpdateQueue(listener);
     }
 
-    /** Virtual time since the device was made, in nanoseconds: the later of the host's and the compute stream's clock. Moves neither. */
+    /** Virtual time since the device was made, in nanoseconds. */
     public long nowNanos() {
-        return Math.max(hostNanos, computeNanos);
+        return now;
     }
 
     @Override
@@ -124,7 +145,7 @@ public final class VirtualDevice implements Device {
     public void copyToDevice(Region host, long hostOffset, Region slab, long slabOffset, long bytes, Ticket[] after, Ticket done) {
         regions.checkHost(host, hostOffset, bytes);
         regions.checkSlab(slab, slabOffset, bytes);
-        submit(Direction.TO_DEVICE, bytes, after, done);
+        submit(Direction.TO_DEVICE, hostOffset, bytes, after, done);
         metrics.copiedToDevice(bytes);
     }
 
@@ -132,17 +153,27 @@ public final class VirtualDevice implements Device {
     public void copyToHost(Region slab, long slabOffset, Region host, long hostOffset, long bytes, Ticket[] after, Ticket done) {
         regions.checkSlab(slab, slabOffset, bytes);
         regions.checkHost(host, hostOffset, bytes);
-        submit(Direction.TO_HOST, bytes, after, done);
+        submit(Direction.TO_HOST, hostOffset, bytes, after, done);
         metrics.copiedToHost(bytes);
     }
 
-    private void submit(Direction direction, long bytes, Ticket[] after, Ticket done) {
+    private void submit(Direction direction, long hostOffset, long bytes, Ticket[] after, Ticket done) {
+        CopyLane lane = lane(direction);
         VirtualTicket behind = checked(done);
-        timeline.begin(direction, hostNanos, rates.nanos(direction, bytes));
+        long othersDone = 0;
         for (Ticket ticket : after) {
-            timeline.after(checked(ticket));
+            VirtualTicket before = checked(ticket);
+            // Copies of the same direction are done before this one starts anyway.
+            if (before.lane() != null && before.lane() != lane) {
+                othersDone = Math.max(othersDone, before.copy() + 1);
+            }
         }
-        behind.recordCopy(timeline.submit());
+        behind.record(lane, lane.submit(rates.nanos(direction, bytes), othersDone, hostOffset, bytes));
+        settleLanes();
+    }
+
+    private CopyLane lane(Direction direction) {
+        return direction == Direction.TO_DEVICE ? toDevice : toHost;
     }
 
     private VirtualTicket checked(Ticket ticket) {
@@ -152,54 +183,94 @@ public final class VirtualDevice implements Device {
         throw new RefusedException(name + ": ticket " + ticket + " (expected: a ticket made by this device)");
     }
 
+    /** Marks the ticket done: an operation is over when it returns. */
     @Override
     public void recordCompute(Ticket ticket) {
         regions.requireOpen();
-        checked(ticket).recordTime(nowNanos());
+        checked(ticket).recordDone();
     }
 
-    /** Moves the compute stream's clock to the ticket's time; what it moves by counts as waited. */
+    /** Moves the clock to the ticket's time, as {@link #hostWaits} does. */
     @Override
     public void computeWaits(Ticket ticket) {
-        regions.requireOpen();
-        computeNanos = waited(timeline.timeOf(checked(ticket)));
+        hostWaits(ticket);
     }
 
-    /** Moves the host's clock to the ticket's time; what the compute stream stands still for that counts as waited. */
+    /** Moves the clock to the ticket's time; what it moves by counts as waited. */
     @Override
     public void hostWaits(Ticket ticket) {
         regions.requireOpen();
-        long time = timeline.timeOf(checked(ticket));
-        waited(time);
-        hostNanos = Math.max(hostNanos, time);
-        timeline.forget(hostNanos);
-    }
-
-    private long waited(long until) {
-        long now = nowNanos();
-        if (until > now) {
-            metrics.waited(until - now);
+        VirtualTicket until = checked(ticket);
+        // The latest record at the time of the call counts: a step that ends meanwhile may record the ticket anew.
+        CopyLane lane = until.lane();
+        long copy = until.copy();
+        long from = now;
+        passTo(now);
+        while (lane != null && !lane.isDone(copy)) {
+            passToNextChange();
         }
-        return Math.max(now, until);
+        if (now > from) {
+            metrics.waited(now - from);
+            visitWaited += now - from;
+        }
     }
 
-    boolean isPast(VirtualTicket ticket) {
-        return timeline.timeOf(ticket) <= hostNanos;
+    // -------------------------------------------------------------------------------------------------------------- beside it
+
+    /**
+     * Gives an optimizer step to the worker: it is taken when those given before are done and the gradient has arrived, while the clock
+     * goes on.
+     *
+     * @param layer   index of the layer
+     * @param nanos   how long it takes
+     * @param arrived done once the gradient is on the host
+     * @param ended   called at the virtual time of its end, in a call that moves the clock; may submit copies but must not wait
+     */
+    public void update(int layer, long nanos, Ticket arrived, IntConsumer ended) {
+        regions.requireOpen();
+        updates.add(layer, nanos, checked(arrived), ended);
+        updates.settle(now);
     }
+
+    /** Moves the clock to the end of the last step given to the worker. Returns by how much. */
+    public long awaitUpdates() {
+        regions.requireOpen();
+        long from = now;
+        passTo(now);
+        while (!updates.isIdle()) {
+            passToNextChange();
+        }
+        return now - from;
+    }
+
+    /** Moves the clock by work of the training thread that is no visit of a layer. */
+    public void hostBusy(long nanos) {
+        regions.requireOpen();
+        passTo(Math.addExact(now, nanos));
+    }
+
+    /** What the copies submitted and not done still need of a direction, in nanoseconds. */
+    public long pendingNanos(Direction direction) {
+        return lane(direction).pendingNanos();
+    }
+
+    // ------------------------------------------------------------------------------------------------------------------ visits
 
     @Override
     public void visitStarted(int layer, boolean backward, long readBytes, long writtenBytes) {
         regions.requireOpen();
         visitEnded();
-        visitStart = nowNanos();
-        computeNanos = visitStart;
-        timeline.reserve(visitStart, rates.nanos(Direction.TO_DEVICE, readBytes));
+        visitStart = now;
+        visitWaited = 0;
+        long readNanos = rates.nanos(Direction.TO_DEVICE, readBytes);
+        long writtenNanos = rates.nanos(Direction.TO_HOST, writtenBytes);
+        toDevice.reserve(now, readNanos);
+        toHost.reserve(now, writtenNanos);
+        visitLinkNanos = Math.max(readNanos, writtenNanos);
         metrics.direct(Math.addExact(readBytes, writtenBytes));
         visiting = true;
         visitLayer = layer;
         visitBackward = backward;
-        visitReadBytes = readBytes;
-        visitWrittenBytes = writtenBytes;
     }
 
     @Override
@@ -208,12 +279,75 @@ public final class VirtualDevice implements Device {
             return;
         }
         visiting = false;
-        long cost = costs.nanos(visitLayer, visitBackward, visitReadBytes + visitWrittenBytes);
+        long cost = costs.nanos(visitLayer, visitBackward);
         if (cost < 0) {
             throw new RefusedException(name + ": layer " + visitLayer + " costs " + cost + " ns (expected: at least 0, from VisitCosts)");
         }
-        computeNanos = Math.max(nowNanos() + cost, visitStart + Math.max(rates.nanos(Direction.TO_DEVICE, visitReadBytes),
-                rates.nanos(Direction.TO_HOST, visitWrittenBytes)));
+        long notBefore = Math.max(visitStart + visitLinkNanos, now + costs.directNanos(visitLayer, visitBackward));
+        compute(cost);
+        passTo(Math.max(now, notBefore));
+        listener.visited(visitLayer, visitBackward, visitStart, now, visitWaited);
+    }
+
+    /** Computes for a time that is stretched while copies or steps run beside it. */
+    private void compute(long nanos) {
+        double left = nanos;
+        passTo(now);
+        while (left > 0) {
+            double stretch = stretch();
+            long end = now + (long) Math.ceil(left * stretch);
+            long change = nextChange();
+            if (end <= change) {
+                left = 0;
+                passTo(end);
+            } else {
+                left -= (change - now) / stretch;
+                passTo(change);
+            }
+        }
+    }
+
+    private double stretch() {
+        boolean copying = toDevice.isRunning(now) || toHost.isRunning(now);
+        return 1 + (copying ? costs.copySlowdown() : 0) + (updates.isRunning() ? costs.updateSlowdown() : 0);
+    }
+
+    // ------------------------------------------------------------------------------------------------------------------- clock
+
+    /** When a copy or a step ends or a copy goes on, if nothing new comes in. */
+    private long nextChange() {
+        updates.settle(now);
+        return Math.min(updates.nextChange(), Math.min(toDevice.nextChange(now), toHost.nextChange(now)));
+    }
+
+    private void passToNextChange() {
+        long change = nextChange();
+        if (change == CopyLane.NEVER) {
+            throw new IllegalStateException(name + " waits for something that never ends");
+        }
+        passTo(change);
+    }
+
+    /** Lets time pass, handling what ends on the way in order. */
+    private void passTo(long time) {
+        updates.finish(now);
+        while (now < time) {
+            long until = Math.min(time, nextChange());
+            toDevice.pass(now, until);
+            toHost.pass(now, until);
+            now = until;
+            settleLanes();
+            updates.finish(now);
+        }
+    }
+
+    private void settleLanes() {
+        long before;
+        do {
+            before = toDevice.done() + toHost.done();
+            toDevice.settle(now, toHost);
+            toHost.settle(now, toDevice);
+        } while (toDevice.done() + toHost.done() != before);
     }
 
     @Override

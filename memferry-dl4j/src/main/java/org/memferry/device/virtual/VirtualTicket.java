@@ -2,15 +2,12 @@ package org.memferry.device.virtual;
 
 import org.memferry.device.Ticket;
 
-/** A number of a copy on the timeline, or a time of the compute stream. */
+/** A number of a copy in one direction; of none where the ticket was last recorded behind a computation, which is over when it is recorded. */
 final class VirtualTicket implements Ticket {
 
-    /** In place of the number of a copy: the ticket stands for a time. */
-    static final long NO_COPY = -1;
-
     private final VirtualDevice device;
-    private long copy = NO_COPY;
-    private long nanos;
+    private CopyLane lane;
+    private long copy;
 
     VirtualTicket(VirtualDevice device) {
         this.device = device;
@@ -20,26 +17,29 @@ final class VirtualTicket implements Ticket {
         return device == other;
     }
 
-    void recordCopy(long number) {
+    /** Records the ticket behind a copy. */
+    void record(CopyLane in, long number) {
+        lane = in;
         copy = number;
     }
 
-    void recordTime(long atNanos) {
-        copy = NO_COPY;
-        nanos = atNanos;
+    /** Records the ticket behind what is over already. */
+    void recordDone() {
+        lane = null;
     }
 
+    /** The direction whose copy the ticket stands behind, null if it is done anyway. */
+    CopyLane lane() {
+        return lane;
+    }
+
+    /** Number of the copy in {@link #lane()}. */
     long copy() {
         return copy;
     }
 
-    /** The time it stands for, where it stands for no copy. */
-    long nanos() {
-        return nanos;
-    }
-
     @Override
     public boolean isDone() {
-        return device.isPast(this);
+        return lane == null || lane.isDone(copy);
     }
 }

@@ -1,17 +1,37 @@
 package org.memferry.device.virtual;
 
-/** How long the compute stream of a {@link VirtualDevice} is busy with one visit of a layer. */
+/** How long the computation of a {@link VirtualDevice} is busy with one visit of a layer, and what slows it down. */
 @FunctionalInterface
 public interface VisitCosts {
 
     /**
-     * The time of one visit.
+     * The time that one visit computes with nothing beside it.
      *
-     * @param layer       index of the layer
-     * @param backward    the pass
-     * @param directBytes bytes that this visit reads or writes in place over the link, touches included; the device adds their time on
-     *                    the link itself: a visit lasts at least that
+     * @param layer    index of the layer
+     * @param backward the pass
      * @return nanoseconds, at least 0
      */
-    long nanos(int layer, boolean backward, long directBytes);
+    long nanos(int layer, boolean backward);
+
+    /**
+     * The least time that one visit takes from its last wait on, since it reads or writes in place. The device adds the time of the bytes
+     * on its own link: a visit lasts at least that, too.
+     *
+     * @param layer    index of the layer
+     * @param backward the pass
+     * @return nanoseconds; 0 if {@link #nanos} and the link say it all
+     */
+    default long directNanos(int layer, boolean backward) {
+        return 0;
+    }
+
+    /** Share by which a running copy, of either direction, lengthens the computation beside it; at least 0. */
+    default double copySlowdown() {
+        return 0;
+    }
+
+    /** Share by which a running optimizer step lengthens the computation beside it; at least 0. */
+    default double updateSlowdown() {
+        return 0;
+    }
 }

@@ -1,0 +1,132 @@
+package org.memferry.planner;
+
+import org.memferry.device.LinkRates;
+import org.memferry.device.virtual.VirtualDevice;
+import org.memferry.engine.AccessTrace;
+import org.memferry.plan.Budget;
+import org.memferry.plan.LayerDescription;
+import org.memferry.plan.LayerProfile;
+import org.memferry.plan.NetworkDescription;
+import org.memferry.plan.Plan;
+import org.memferry.plan.Profile;
+import org.memferry.plan.Simulation;
+import org.memferry.plan.Strategy;
+import org.memferry.plan.UpdateTiming;
+
+/**
+ * Predicts what an iteration takes under a plan: the engine itself runs the plan on a {@link VirtualDevice}, driven by the events that a
+ * training iteration raises, until one iteration is like the next. There is no second model to keep in step.
+ *
+ * <p>What is beside the engine follows {@link UpdateTiming}. With {@code EAGER} a layer's step is given to the update worker when backward
+ * has left it; {@linkplain LayerDescription#readAfterBackward() layers read after backward} are stepped by the training thread when the
+ * worker is done. {@code IN_CHUNKS} gives all steps to the worker, in the order of backward, once all gradients are on the host.
+ * {@code AFTER_BACKWARD} and {@code WHOLE} let the training thread take one step that lasts the sum of all. The iteration ends when all
+ * steps are taken. What the profile puts between iterations passes after that; copies go on beside it.
+ *
+ * <p>Equal input gives equal results.
+ */
+public final class Simulator {
+
+    /** Most iterations simulated before the last one is taken as it is. */
+    private static final int MAX_ITERATIONS = 16;
+
+    private Simulator() {
+    }
+
+    /**
+     * Simulates iterations that read every layer of the network in its order.
+     *
+     * @param plan    what to do; of any strategy but {@link Strategy#NONE}
+     * @param profile the times of the plan's network
+     * @return an iteration in steady state
+     * @throws IllegalArgumentException if the profile is of another number of layers, or the strategy is NONE
+     */
+    public static Simulation simulate(Plan plan, Profile profile) {
+        try (SimulatedTraining training = open(plan, profile)) {
+            boolean steady = false;
+            for (int i = 0; i < MAX_ITERATIONS && !steady; i++) {
+                long pending = training.pendingNanos();
+                training.iterate();
+                steady = i > 0 && training.pendingNanos() == pending;
+            }
+            return training.result(steady);
+        }
+    }
+
+    /**
+     * Simulates what a network was seen to do, again and again until a run through the trace ends as it began.
+     *
+     * @param plan    what to do, as above; need not be the plan that was recorded
+     * @param profile the times of the plan's network
+     * @param trace   recorded on any device
+     * @return the last training iteration of the trace
+     * @throws IllegalArgumentException as above, or if the trace holds no training iteration that was closed
+     */
+    public static Simulation simulate(Plan plan, Profile profile, AccessTrace trace) {
+        try (SimulatedTraining training = open(plan, profile)) {
+            Simulation result = null;
+            boolean steady = false;
+            for (int i = 0; i < MAX_ITERATIONS && !steady; i++) {
+                long pending = training.pendingNanos();
+                result = training.replay(trace);
+                steady = i > 0 && training.pendingNanos() == pending;
+            }
+            if (result == null) {
+                throw new IllegalArgumentException("access trace of " + trace.reads() + " reads: no training iteration was closed in it"
+                        + " (expected: at least one from T to C)");
+            }
+            return result;
+        }
+    }
+
+    private static SimulatedTraining open(Plan plan, Profile profile) {
+        if (plan.strategy() == Strategy.NONE) {
+            throw new IllegalArgumentException("strategy NONE takes its step on the device (expected: Simulator.stock, with its time)");
+        }
+        checkLayers(plan.network(), profile);
+        return new SimulatedTraining(plan, profile);
+    }
+
+    static void checkLayers(NetworkDescription network, Profile profile) {
+        if (profile.layers().size() != network.layers().size()) {
+            throw new IllegalArgumentException("profile " + profile.key() + " of " + profile.layers().size() + " layers for a network of "
+                    + network.layers().size());
+        }
+    }
+
+    /**
+     * Simulates stock training ({@link Strategy#NONE}): everything on the device, the step there, nothing copied.
+     *
+     * @param network   what is trained
+     * @param profile   its times; those of steps are the host's and not used
+     * @param budget    says what the activations take
+     * @param stepNanos the optimizer's step of all layers on the device: the bytes it reads and writes over the device's bandwidth
+     * @throws IllegalArgumentException if the profile is of another number of layers
+     */
+    public static Simulation stock(NetworkDescription network, Profile profile, Budget budget, long stepNanos) {
+        checkLayers(network, profile);
+        SimulationLog log = new SimulationLog(network);
+        VirtualDevice device = new VirtualDevice(1, LinkRates.UNLIMITED, (layer, backward) -> backward
+                ? profile.layers().get(layer).backwardNanos() : profile.layers().get(layer).forwardNanos(), log);
+        try (device) {
+            for (int layer : network.forwardOrder()) {
+                device.visitStarted(layer, false, 0, 0);
+                device.visitEnded();
+            }
+            for (int layer : network.backwardOrder()) {
+                device.visitStarted(layer, true, 0, 0);
+                device.visitEnded();
+            }
+            device.hostBusy(Math.addExact(stepNanos, profile.betweenNanos()));
+            long bytes = Math.addExact(Math.multiplyExact(2L, network.parameterBytes()), network.updaterStateBytes());
+            return log.result(device.nowNanos(), true, device.metrics(), stepNanos)
+                    .device(bytes, Math.addExact(bytes, activationBytes(budget, profile))).build();
+        }
+    }
+
+    /** What the budget sets aside for activations; what the profile saw where no estimate could be made. */
+    static long activationBytes(Budget budget, Profile profile) {
+        return budget.activationsKnown() ? budget.activationBytes()
+                : profile.layers().stream().mapToLong(LayerProfile::activationBytes).sum();
+    }
+}
