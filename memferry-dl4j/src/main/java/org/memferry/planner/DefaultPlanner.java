@@ -77,12 +77,7 @@ public final class DefaultPlanner {
         if (budget.deviceBytes() == Long.MAX_VALUE) {
             return Plan.inPlace(network, budget);
         }
-        if (budget.slabLimit() < 0) {
-            throw new OutOfMemoryException("the device has " + Sizes.exact(budget.deviceBytes()) + " but activations and working memory"
-                    + " need " + Sizes.exact(budget.activationBytes()) + " (estimated by DL4J's memory report) and "
-                    + Sizes.exact(budget.headroomBytes()) + " are kept free, before any parameter. Train with a smaller batch, or give"
-                    + " the device more memory (deviceMemory).", budget.activationBytes(), budget.deviceBytes());
-        }
+        Shortage.requireRoom(budget);
         return new DefaultPlanner(network, budget, rules, parameterSlots).plan();
     }
 
@@ -106,7 +101,7 @@ public final class DefaultPlanner {
             }
         }
         if (best == null) {
-            throw tooSmall(smallest.plan());
+            throw Shortage.of("the placements you fixed need", smallest.plan(), budget);
         }
         return best.plan();
     }
@@ -318,16 +313,5 @@ public final class DefaultPlanner {
                     .gradientSlots(slots(GRADIENT_SLOTS, gradientSlot))
                     .build();
         }
-    }
-
-    private OutOfMemoryException tooSmall(Plan smallest) {
-        return new OutOfMemoryException("the placements you fixed need " + Sizes.exact(smallest.slabBytes()) + " of device memory ("
-                + Sizes.format(smallest.residentBytes()) + " resident, " + Sizes.format(smallest.parameterSlotBytes()) + " in " + smallest.parameterSlots().length
-                + " parameter slots, " + Sizes.format(smallest.gradientSlotBytes()) + " in " + smallest.gradientSlots().length
-                + " gradient slots) but " + Sizes.exact(budget.slabLimit()) + " of "
-                + Sizes.format(budget.deviceBytes()) + " are left beside activations (" + Sizes.format(budget.activationBytes())
-                + ", estimated) and headroom (" + Sizes.format(budget.headroomBytes())
-                + "). Place fewer layers RESIDENT, large ones DIRECT, or give the device more memory (deviceMemory).",
-                smallest.slabBytes(), Math.max(0, budget.slabLimit()));
     }
 }
