@@ -30,7 +30,7 @@ final class AutoPlans {
 
     private AutoPlans(PlanningTask task) {
         this.task = task;
-        this.judge = new Judge(task, SEARCH_FACTOR * StrategyPlanner.predictions(task));
+        this.judge = new Judge(task, SEARCH_FACTOR * StrategyPlanner.predictions(task, 1));
     }
 
     /** The fastest plan found. */

@@ -84,10 +84,15 @@ public final class DefaultPlanner {
     private Plan plan() {
         Draft best = null;
         Draft smallest = null;
+        long leastInPlace = Long.MAX_VALUE;
         List<Long> sizes = slotSizes();
+        long[] gradientsInPlace = sizes.stream().mapToLong(this::gradientBytesInPlace).toArray();
         for (long parameterSlot : sizes) {
-            for (long gradientSlot : sizes) {
-                Draft draft = new Draft(parameterSlot, gradientSlot);
+            for (int g = 0; g < gradientsInPlace.length; g++) {
+                if (gradientsInPlace[g] > leastInPlace) {
+                    continue;
+                }
+                Draft draft = new Draft(parameterSlot, sizes.get(g));
                 if (smallest == null || draft.slabBytes() < smallest.slabBytes()) {
                     smallest = draft;
                 }
@@ -97,6 +102,7 @@ public final class DefaultPlanner {
                 draft.addResidents();
                 if (best == null || draft.betterThan(best)) {
                     best = draft;
+                    leastInPlace = draft.inPlaceBytes();
                 }
             }
         }
@@ -120,6 +126,30 @@ public final class DefaultPlanner {
             tried.add(all.get(count == 1 ? 0 : (int) ((long) i * (all.size() - 1) / (count - 1))));
         }
         return tried;
+    }
+
+    /** Bytes of the gradients that are written in place if slots have a size: no placement of parameters changes that. */
+    private long gradientBytesInPlace(long gradientSlotLimit) {
+        long sum = 0;
+        for (int i = 0; i < fixedHome.length; i++) {
+            LayerDescription layer = network.layers().get(i);
+            boolean inPlace = gradientHome(i, layer, layer.parameterBytes() <= gradientSlotLimit) == GradientHome.DIRECT;
+            sum = Math.addExact(sum, inPlace ? layer.gradientBytes() : 0);
+        }
+        return sum;
+    }
+
+    private GradientHome gradientHome(int i, LayerDescription layer, boolean fits) {
+        if (!layer.gradientWritten()) {
+            return GradientHome.NONE;
+        }
+        if (layer.gradientInPlace()) {
+            return GradientHome.DIRECT;
+        }
+        if (fixedHome[i] != null) {
+            return fixedHome[i];
+        }
+        return fits ? GradientHome.SLOT : GradientHome.DIRECT;
     }
 
     private static long aligned(LayerDescription layer) {
@@ -186,19 +216,6 @@ public final class DefaultPlanner {
             if (forward[i] == Placement.RESIDENT) {
                 residentBytes = Math.addExact(residentBytes, aligned(layer));
             }
-        }
-
-        private GradientHome gradientHome(int i, LayerDescription layer, boolean fits) {
-            if (!layer.gradientWritten()) {
-                return GradientHome.NONE;
-            }
-            if (layer.gradientInPlace()) {
-                return GradientHome.DIRECT;
-            }
-            if (fixedHome[i] != null) {
-                return fixedHome[i];
-            }
-            return fits ? GradientHome.SLOT : GradientHome.DIRECT;
         }
 
         private long largestPrefetch() {

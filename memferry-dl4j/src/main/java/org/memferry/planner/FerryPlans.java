@@ -16,6 +16,9 @@ import org.memferry.plan.UpdateTiming;
  */
 final class FerryPlans {
 
+    /** The kept, the scheduled and the two greedy placements are always compared. */
+    static final int LEAST_PREDICTIONS = 4;
+
     private static final double[] RESERVE_FACTORS = {0.5, 0, 0.25, 0.75, 0.1};
     /** Layers beyond which fewer proposals are made, since each takes its time. */
     private static final int MANY_LAYERS = 256;

@@ -12,6 +12,9 @@ import java.util.Arrays;
  */
 public final class GradientPlanner {
 
+    /** Pairs kept for more layers: few do, since what could be cut in pieces is so near to the best. */
+    static final int STATES = 1 << 6;
+
     private final long limitBytes;
     /** Layers, those first that lose most per byte. */
     private final int[] order;
@@ -55,8 +58,7 @@ public final class GradientPlanner {
      * @param limitBytes  what all gradients on the device may take together
      */
     public static GradientChoice choose(long[] bytes, long[] extraNanos, long limitBytes) {
-        return choose(bytes, extraNanos, limitBytes, bytes.length <= ForwardScheduler.EXACT_LAYERS ? ForwardScheduler.EXACT_STATES
-                : ForwardScheduler.STATES);
+        return choose(bytes, extraNanos, limitBytes, bytes.length <= ForwardScheduler.EXACT_LAYERS ? ForwardScheduler.EXACT_STATES : STATES);
     }
 
     static GradientChoice choose(long[] bytes, long[] extraNanos, long limitBytes, int most) {

@@ -3,6 +3,7 @@ package org.memferry.planner;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,6 +16,7 @@ import org.memferry.plan.LayerProfile;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
+import org.memferry.plan.Strategy;
 
 /** What every proposal of a plan works from: the network, its times, the device bytes, what the user fixed, and who predicts. */
 final class PlanningTask {
@@ -29,6 +31,8 @@ final class PlanningTask {
     final int layers;
     final int[] forwardOrder;
     final int[] backwardOrder;
+    /** What the named strategies have come to. */
+    final Map<Strategy, Judge> judged = new EnumMap<>(Strategy.class);
     private ForwardSchedule eagerForward;
 
     /**

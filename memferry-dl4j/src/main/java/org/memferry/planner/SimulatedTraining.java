@@ -34,6 +34,8 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
     private final int[] backwardOrder;
     /** Per layer of the present iteration: done once its gradient is on the host; null if it has none. */
     private final Ticket[] arrived;
+    /** Per layer of the present iteration: the worker takes its step. */
+    private final boolean[] given;
     private long updateWaitNanos;
     private Simulation replayed;
 
@@ -51,6 +53,7 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
         this.forwardOrder = network.forwardOrder();
         this.backwardOrder = network.backwardOrder();
         this.arrived = new Ticket[network.layers().size()];
+        this.given = new boolean[network.layers().size()];
     }
 
     /** One iteration in the network's order, and what lies between it and the next. */
@@ -104,6 +107,7 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
     public void passBegins() {
         device.awaitUpdates();
         Arrays.fill(arrived, null);
+        Arrays.fill(given, false);
         updateWaitNanos = 0;
         log.begin(device.nowNanos(), device.metrics());
     }
@@ -116,53 +120,34 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
         arrived[layer] = ticket;
         boolean early = plan.updateTiming() == UpdateTiming.EAGER && !network.layers().get(layer).readAfterBackward();
         if (early) {
-            step(layer);
+            giveToWorker(layer);
         }
         return early;
     }
 
-    private void step(int layer) {
+    private void giveToWorker(int layer) {
+        given[layer] = true;
         device.update(layer, profile.layers().get(layer).updateNanos(), arrived[layer], engine::updated);
     }
 
     /** All steps of the iteration are done when this returns. */
     @Override
     public void stepsBegin() {
-        engine.backwardEnded();
-        if (plan.updateTiming() == UpdateTiming.EAGER) {
-            stepDeferred();
-        }
         engine.awaitGradients();
         if (plan.updateTiming() == UpdateTiming.IN_CHUNKS) {
-            // The reverse of backward: the next forward needs the first layers first.
-            for (int i = backwardOrder.length - 1; i >= 0; i--) {
-                if (arrived[backwardOrder[i]] != null) {
-                    step(backwardOrder[i]);
+            for (int layer : backwardOrder) {
+                if (arrived[layer] != null && !given[layer]) {
+                    giveToWorker(layer);
                 }
             }
         }
-        if (plan.updateTiming().isLayerwise()) {
-            updateWaitNanos += device.awaitUpdates();
-        } else {
-            stepAtOnce();
-        }
-    }
-
-    private void stepDeferred() {
-        for (int layer : backwardOrder) {
-            if (arrived[layer] != null && network.layers().get(layer).readAfterBackward()) {
-                step(layer);
-            }
-        }
-    }
-
-    private void stepAtOnce() {
-        long nanos = 0;
+        updateWaitNanos += device.awaitUpdates();
+        long rest = 0;
         for (int layer = 0; layer < arrived.length; layer++) {
-            nanos = Math.addExact(nanos, arrived[layer] == null ? 0 : profile.layers().get(layer).updateNanos());
+            rest = Math.addExact(rest, arrived[layer] == null || given[layer] ? 0 : profile.layers().get(layer).updateNanos());
         }
-        device.hostBusy(nanos);
-        updateWaitNanos += nanos;
+        device.hostBusy(rest);
+        updateWaitNanos += rest;
     }
 
     @Override

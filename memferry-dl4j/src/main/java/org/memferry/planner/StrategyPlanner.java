@@ -20,8 +20,7 @@ import org.memferry.plan.Strategy;
  */
 public final class StrategyPlanner {
 
-    /** The kept, the scheduled and the two greedy proposals are always compared. */
-    private static final int LEAST_PREDICTIONS = 4;
+    private static final int LEAST_PREDICTIONS = 2;
     private static final int MOST_PREDICTIONS = 200;
 
     private StrategyPlanner() {
@@ -59,9 +58,18 @@ public final class StrategyPlanner {
         return strategy == Strategy.AUTO ? AutoPlans.plan(task) : named(strategy, task).plan(needs(strategy, task));
     }
 
-    /** The judge that has seen the proposals of one strategy. */
+    /** The judge that has seen the proposals of one strategy; asked once per task. */
     static Judge named(Strategy strategy, PlanningTask task) {
-        Judge judge = new Judge(task, predictions(task));
+        Judge known = task.judged.get(strategy);
+        if (known == null) {
+            known = new Judge(task, predictions(task, strategy == Strategy.MEMFERRY ? FerryPlans.LEAST_PREDICTIONS : LEAST_PREDICTIONS));
+            offer(strategy, task, known);
+            task.judged.put(strategy, known);
+        }
+        return known;
+    }
+
+    private static void offer(Strategy strategy, PlanningTask task, Judge judge) {
         switch (strategy) {
             case ZERO_OFFLOAD:
             case NATIVE_OFFLOAD:
@@ -79,13 +87,16 @@ public final class StrategyPlanner {
             default:
                 throw new IllegalArgumentException(strategy + " has no proposals of its own");
         }
-        return judge;
     }
 
-    /** Few where each takes long: a simulation's time grows with the layers. */
-    static int predictions(PlanningTask task) {
+    /**
+     * Few where each takes long: a simulation's time grows with the layers.
+     *
+     * @param least fewest, however many layers there are
+     */
+    static int predictions(PlanningTask task, int least) {
         long visits = 2L * Math.max(1, task.layers);
-        return (int) Math.max(LEAST_PREDICTIONS, Math.min(MOST_PREDICTIONS, 4_000_000 / (visits * visits)));
+        return (int) Math.max(least, Math.min(MOST_PREDICTIONS, 4_000_000 / (visits * visits)));
     }
 
     private static String needs(Strategy strategy, PlanningTask task) {

@@ -47,7 +47,7 @@ class LowerBoundTest {
         for (LayerDescription d : network.layers()) {
             layers.add(LayerDescription.builder(d.name(), d.type()).parameters(d.offset(), d.parameterCount())
                     .gradientWritten(d.gradientWritten()).gradientCount(d.gradientCount()).gradientInPlace(d.gradientInPlace())
-                    .fixedSlot(d.fixedSlot()).touches(random.nextInt(2), d.backwardTouches()).readAfterBackward(random.nextInt(5) == 0)
+                    .fixedSlot(d.fixedSlot()).touches(random.nextInt(2), random.nextInt(3)).readAfterBackward(random.nextInt(5) == 0)
                     .build());
         }
         return RandomNetworks.network(layers);
