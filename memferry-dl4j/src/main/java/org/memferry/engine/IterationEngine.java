@@ -78,6 +78,8 @@ public final class IterationEngine implements AutoCloseable {
     /** Per layer: its step is taken by itself, so that its parameters may change at any time. */
     private final boolean[] stepClaimed;
     private volatile AccessTrace trace = AccessTrace.OFF;
+    private VisitClock clock = VisitClock.OFF;
+    private long visitStart;
 
     /**
      * @param program   what to do
@@ -156,6 +158,11 @@ public final class IterationEngine implements AutoCloseable {
      */
     public void record(AccessTrace recorder) {
         trace = recorder;
+    }
+
+    /** Measures visits from now on; {@link VisitClock#OFF} to stop. */
+    public void measure(VisitClock visits) {
+        clock = visits;
     }
 
     /** A training iteration begins: copies for its first layers start. */
@@ -284,6 +291,7 @@ public final class IterationEngine implements AutoCloseable {
 
     private void enter(int next) {
         leave(true);
+        visitStart = clock == VisitClock.OFF ? 0 : System.nanoTime();
         // Visits in between ran without reading a parameter: what they need done is done now.
         for (int i = current + 1; i < next; i++) {
             passOver(pass.visits[i]);
@@ -608,7 +616,11 @@ public final class IterationEngine implements AutoCloseable {
     private void endVisit() {
         lock.unlock();
         try {
-            device.visitEnded();
+            long computed = device.visitEnded();
+            if (clock != VisitClock.OFF) {
+                Visit v = pass.visits[current];
+                clock.visited(v.layer, v.backward, computed, System.nanoTime() - visitStart);
+            }
         } finally {
             lock.lock();
         }

@@ -35,6 +35,7 @@ final class LayerSteps implements GradientListener, AutoCloseable {
     private boolean torn;
     private boolean stopping;
     private Throwable failure;
+    private final long[] nanos;
 
     /**
      * Starts the thread.
@@ -51,6 +52,7 @@ final class LayerSteps implements GradientListener, AutoCloseable {
         this.queue = new int[layers];
         this.arrived = new Ticket[layers];
         this.claimed = new boolean[layers];
+        this.nanos = new long[layers];
         this.thread = new Thread(this::serve, "memferry-steps");
         thread.setDaemon(true);
         thread.start();
@@ -116,6 +118,11 @@ final class LayerSteps implements GradientListener, AutoCloseable {
         open = false;
     }
 
+    /** How long the last step of a layer took, in nanoseconds; right after {@link #await}. */
+    synchronized long nanos(int layer) {
+        return nanos[layer];
+    }
+
     /** True if a step of this iteration was taken or will be. */
     synchronized boolean hasBegun() {
         return submitted > 0;
@@ -153,7 +160,9 @@ final class LayerSteps implements GradientListener, AutoCloseable {
         while (layer >= 0) {
             try {
                 awaitGradient();
+                long start = System.nanoTime();
                 step.accept(layer);
+                nanos[layer] = System.nanoTime() - start;
             } catch (Throwable e) {
                 // Kept for the training thread, which throws it at the barrier.
                 failed(e);

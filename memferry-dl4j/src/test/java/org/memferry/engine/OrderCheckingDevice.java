@@ -293,8 +293,8 @@ final class OrderCheckingDevice implements Device {
     }
 
     @Override
-    public void visitEnded() {
-        inner.visitEnded();
+    public long visitEnded() {
+        return inner.visitEnded();
     }
 
     @Override

@@ -203,14 +203,15 @@ public final class EmulatedDevice implements Device {
     }
 
     @Override
-    public void visitEnded() {
+    public long visitEnded() {
         if (!visiting) {
-            return;
+            return 0;
         }
         visiting = false;
         // Standing still for a copy is no computation and is not stretched.
-        long op = System.nanoTime() - visitStart - visitBlockedNanos;
-        Pause.until(visitStart + Math.max(visitBlockedNanos + Math.round(dilation * op), visitLinkNanos));
+        long computed = Math.round(dilation * (System.nanoTime() - visitStart - visitBlockedNanos));
+        Pause.until(visitStart + Math.max(visitBlockedNanos + computed, visitLinkNanos));
+        return computed;
     }
 
     /** With {@code poison} fills the part with 0xFF bytes, which read as NaN in FLOAT and DOUBLE; otherwise only checks it. */

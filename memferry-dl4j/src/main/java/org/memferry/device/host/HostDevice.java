@@ -20,6 +20,8 @@ public final class HostDevice implements Device {
 
     private final DeviceMetrics metrics = new DeviceMetrics();
     private final Regions regions = new Regions(NAME, 0, metrics);
+    private boolean visiting;
+    private long visitStart;
 
     @Override
     public String name() {
@@ -104,15 +106,22 @@ public final class HostDevice implements Device {
         regions.requireOpen();
     }
 
-    /** Does nothing: reading host memory in place crosses no link here, so {@code directBytes} are not counted either. */
+    /** Starts a clock: reading host memory in place crosses no link here, so its bytes are not counted. */
     @Override
     public void visitStarted(int layer, boolean backward, long readBytes, long writtenBytes) {
         regions.requireOpen();
+        visiting = true;
+        visitStart = System.nanoTime();
     }
 
     @Override
-    public void visitEnded() {
+    public long visitEnded() {
         regions.requireOpen();
+        if (!visiting) {
+            return 0;
+        }
+        visiting = false;
+        return System.nanoTime() - visitStart;
     }
 
     /**

@@ -274,9 +274,9 @@ public final class VirtualDevice implements Device {
     }
 
     @Override
-    public void visitEnded() {
+    public long visitEnded() {
         if (!visiting) {
-            return;
+            return 0;
         }
         visiting = false;
         long cost = costs.nanos(visitLayer, visitBackward);
@@ -284,9 +284,12 @@ public final class VirtualDevice implements Device {
             throw new RefusedException(name + ": layer " + visitLayer + " costs " + cost + " ns (expected: at least 0, from VisitCosts)");
         }
         long notBefore = Math.max(visitStart + visitLinkNanos, now + costs.directNanos(visitLayer, visitBackward));
+        long from = now;
         compute(cost);
+        long computed = now - from;
         passTo(Math.max(now, notBefore));
         listener.visited(visitLayer, visitBackward, visitStart, now, visitWaited);
+        return computed;
     }
 
     /** Computes for a time that is stretched while copies or steps run beside it. */

@@ -1,0 +1,237 @@
+package org.memferry.network;
+
+import org.deeplearning4j.nn.conf.inputs.InputType;
+import org.memferry.base.MemFerryException;
+import org.memferry.device.Device;
+import org.memferry.device.Region;
+import org.memferry.engine.VisitClock;
+import org.memferry.plan.Budget;
+import org.memferry.plan.NetworkDescription;
+import org.memferry.plan.Plan;
+import org.memferry.plan.Profile;
+import org.memferry.plan.ProfileFile;
+import org.memferry.plan.UpdateTiming;
+import org.memferry.planner.DefaultPlanner;
+import org.memferry.planner.StrategyPlanner;
+import org.memferry.report.PlanTable;
+import org.nd4j.linalg.api.ndarray.INDArray;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.File;
+import java.io.IOException;
+import java.util.Arrays;
+
+/**
+ * Decides an attachment's plan, and when to decide anew: by sizes alone, or by a strategy from a profile that was saved or is measured in
+ * the first iterations. A batch that is larger than planned for makes a new plan where the present one leaves too little beside it;
+ * computation that has become slower or faster by more than {@value #DRIFT} times for {@value #PATIENCE} iterations is measured again.
+ */
+final class Planning {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Planning.class);
+    private static final double DRIFT = 1.5;
+    private static final int PATIENCE = 8;
+
+    private final NetworkAdapter adapter;
+    private final AttachRequest request;
+    private final Device device;
+    private int batch;
+    private InputType[] types;
+    private LinkProbe link;
+    private ProfileRun run;
+    private Profile profile;
+    private DriftWatch drift;
+
+    Planning(NetworkAdapter adapter, AttachRequest request, Device device) {
+        this.adapter = adapter;
+        this.request = request;
+        this.device = device;
+        this.batch = request.batch();
+        this.types = request.inputTypes();
+    }
+
+    /** The plan to begin with: by sizes alone, for the shapes known so far. */
+    Plan first(NetworkDescription network) {
+        Budget budget = budget(network);
+        Plan plan = DefaultPlanner.plan(network, budget, request.rules(), request.parameterSlots());
+        if (!device.hasOwnMemory()) {
+            return plan;
+        }
+        if (request.strategy() != null && budget.finalShapes()) {
+            StrategyPlanner.requireRoom(request.strategy(), network, budget, request.rules());
+        }
+        return plan.withUpdateTiming(steps());
+    }
+
+    private UpdateTiming steps() {
+        return request.eagerUpdate() == Boolean.FALSE ? UpdateTiming.AFTER_BACKWARD : UpdateTiming.EAGER;
+    }
+
+    private Budget budget(NetworkDescription network) {
+        if (!device.hasOwnMemory()) {
+            return new Budget(Long.MAX_VALUE, 0, true, 0, true);
+        }
+        boolean known = batch > 0 && types != null;
+        long activations = 0;
+        boolean estimated = false;
+        if (known) {
+            try {
+                activations = adapter.activationBytes(batch, types);
+                estimated = true;
+            } catch (RuntimeException e) {
+                LOG.warn("DL4J's memory report gives no estimate of this network's activations ({}): the plan leaves no room for them "
+                        + "but the headroom of {} bytes", e.toString(), request.headroomBytes());
+            }
+        }
+        return new Budget(device.totalBytes(), activations, estimated, request.headroomBytes(), known);
+    }
+
+    /** The first iteration shows the shapes: the plan for them. */
+    Plan shapesKnown(NetworkDescription network) {
+        types = adapter.presentInputTypes();
+        batch = presentBatch();
+        return first(network);
+    }
+
+    private int presentBatch() {
+        INDArray[] inputs = adapter.inputs();
+        return inputs.length == 0 || inputs[0] == null ? 0 : (int) Math.min(Integer.MAX_VALUE, inputs[0].size(0));
+    }
+
+    /**
+     * The engine is about to start on a plan for the shapes that are trained, with nothing in the slab yet.
+     *
+     * @return the plan to start on: another one if a saved profile matches
+     */
+    Plan starting(Plan plan, Region master, Region slab) {
+        if (request.strategy() == null || slab == null || profile != null || run != null) {
+            return plan;
+        }
+        link = LinkProbe.measure(device, master, slab);
+        profile = saved();
+        if (profile != null) {
+            return byStrategy(plan);
+        }
+        return measure(plan);
+    }
+
+    private Plan measure(Plan plan) {
+        drift = null;
+        run = new ProfileRun(plan.network(), key(), link.bytesPerSecondToDevice(), link.bytesPerSecondToHost());
+        return plan.withUpdateTiming(run.timing());
+    }
+
+    private Profile saved() {
+        File file = request.profileFile();
+        if (file == null) {
+            return null;
+        }
+        try {
+            Profile found = ProfileFile.find(file, key()).orElse(null);
+            if (found != null && isNear(found.bytesPerSecondToDevice(), link.bytesPerSecondToDevice())
+                    && isNear(found.bytesPerSecondToHost(), link.bytesPerSecondToHost())) {
+                LOG.info("profile of {} is used", file);
+                return found;
+            }
+        } catch (IOException e) {
+            throw new MemFerryException("cannot read the profile " + file + ": " + e.getMessage() + ". Delete it, or name another file.", e);
+        }
+        return null;
+    }
+
+    private static boolean isNear(double a, double b) {
+        return a < DRIFT * b && b < DRIFT * a;
+    }
+
+    /** What a profile holds for: configuration, batch and input shapes, device, type of the numbers. */
+    private String key() {
+        return "network " + Integer.toHexString(adapter.configurationJson().replaceAll("\"(iterationCount|epochCount)\" : \\d+", "").hashCode())
+                + " of " + adapter.countParameters() + " " + adapter.dataType() + ", batch " + batch + " of " + Arrays.toString(types) + ", "
+                + device.name();
+    }
+
+    private Plan byStrategy(Plan plan) {
+        Plan next = StrategyPlanner.plan(request.strategy(), plan.network(), profile, plan.budget(), request.rules());
+        drift = new DriftWatch(profile, DRIFT, PATIENCE);
+        LOG.info("planned by strategy {} from a {} profile: {}", request.strategy(), profile.measured() ? "measured" : "estimated",
+                PlanTable.summary(next));
+        LOG.debug("plan:\n{}", PlanTable.render(next));
+        return request.eagerUpdate() == Boolean.FALSE && next.updateTiming() == UpdateTiming.EAGER
+                ? next.withUpdateTiming(UpdateTiming.AFTER_BACKWARD) : next;
+    }
+
+    /** A training iteration is about to open on a plan. Returns the plan for it, the same one if nothing changes. */
+    Plan opening(Plan plan) {
+        if (!device.hasOwnMemory()) {
+            return plan;
+        }
+        Plan fitting = forLargerBatch(plan);
+        if (run != null) {
+            run.opened();
+            if (run.isComplete()) {
+                profile = run.profile();
+                run = null;
+                save();
+                return byStrategy(fitting);
+            }
+            return run.timing() == fitting.updateTiming() ? fitting : fitting.withUpdateTiming(run.timing());
+        }
+        if (drift != null && drift.opened()) {
+            LOG.info("the computation takes {} times what was profiled: it is measured again", String.format("%.2f", drift.ratio()));
+            return measure(fitting);
+        }
+        return fitting;
+    }
+
+    private Plan forLargerBatch(Plan plan) {
+        int present = presentBatch();
+        if (present <= batch) {
+            return plan;
+        }
+        batch = present;
+        types = adapter.presentInputTypes();
+        Budget budget = budget(plan.network());
+        if (plan.slabBytes() <= budget.slabLimit()) {
+            return plan;
+        }
+        LOG.info("a batch of {} examples leaves less room for slots and resident layers: the plan is made anew", present);
+        Plan next = first(plan.network());
+        return profile == null ? next : byStrategy(next);
+    }
+
+    private void save() {
+        if (request.profileFile() == null) {
+            return;
+        }
+        try {
+            ProfileFile.write(profile, request.profileFile());
+        } catch (IOException e) {
+            LOG.warn("the profile was measured but not saved in {}: {}", request.profileFile(), e.getMessage());
+        }
+    }
+
+    /** Who is told of the visits; {@link VisitClock#OFF} if nobody wants to know. */
+    VisitClock clock() {
+        return run != null ? run : drift != null ? drift : VisitClock.OFF;
+    }
+
+    /** The iteration waits for copies and steps from here to {@link #closed}. */
+    void barrier() {
+        if (run != null) {
+            run.barrier();
+        }
+    }
+
+    /** The iteration is closed. */
+    void closed(LayerSteps steps) {
+        if (run != null) {
+            run.closed(steps);
+        }
+    }
+
+    /** What was measured or read; null before. */
+    Profile profile() {
+        return profile;
+    }
+}
