@@ -19,6 +19,7 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 import java.util.zip.ZipOutputStream;
 import org.deeplearning4j.util.ModelSerializer;
+import org.memferry.base.AtomicFile;
 import org.memferry.base.MemFerryException;
 import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;

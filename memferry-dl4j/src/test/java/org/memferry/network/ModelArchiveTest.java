@@ -47,6 +47,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.memferry.base.AtomicFile;
 import org.memferry.Needs;
 import org.memferry.base.MemFerryException;
 import org.memferry.base.RefusedException;

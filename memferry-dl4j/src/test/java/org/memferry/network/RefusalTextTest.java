@@ -56,12 +56,18 @@ import org.memferry.engine.Program;
 import org.memferry.nd4j.RegionArrays;
 import org.memferry.plan.Budget;
 import org.memferry.plan.GradientHome;
+import org.memferry.plan.Hardware;
 import org.memferry.plan.LayerDescription;
+import org.memferry.plan.LayerProfile;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
+import org.memferry.plan.Profile;
+import org.memferry.plan.ProfileFile;
+import org.memferry.plan.Strategy;
 import org.memferry.planner.DefaultPlanner;
 import org.memferry.planner.PlacementRules;
+import org.memferry.planner.StrategyPlanner;
 import org.memferry.update.ElementType;
 import org.memferry.update.RuleStep;
 import org.memferry.update.UpdateRange;
@@ -136,6 +142,18 @@ class RefusalTextTest {
         refuses("2,097,152 bytes", () -> DefaultPlanner.plan(network, new Budget(1 << 20, 2 << 20, true, 0, true), none, 2));
         refuses("4,194,304 bytes", () -> DefaultPlanner.plan(network, new Budget(1 << 20, 0, true, 0, true),
                 none.place("*", Placement.RESIDENT, Placement.RESIDENT), 2));
+    }
+
+    private void strategies() throws IOException {
+        NetworkDescription network = oneLayer(1 << 20);
+        Profile profile = Profile.builder("key", List.of(LayerProfile.builder(1, 1).build())).build();
+        refuses("NONE", () -> StrategyPlanner.plan(Strategy.NONE, network, profile, new Budget(1 << 20, 0, true, 0, true),
+                PlacementRules.none()));
+        refuses("12.0 MB (12,582,912 bytes)", () -> StrategyPlanner.plan(Strategy.ZERO_OFFLOAD, oneLayer(3 << 19), profile,
+                new Budget(1 << 20, 0, true, 0, true), PlacementRules.none()));
+        refuses("'GTX9000'", () -> Hardware.named("GTX9000"));
+        Path broken = Files.write(directory.resolve("broken.json"), new byte[] {1, 2, 3});
+        refuses("broken.json", () -> ProfileFile.read(broken.toFile()));
     }
 
     private static NetworkDescription oneLayer(long parameters) {
@@ -320,6 +338,7 @@ class RefusalTextTest {
         settings();
         updates();
         plans();
+        strategies();
         devices();
         networks();
         sizes();

@@ -1,4 +1,4 @@
-package org.memferry.network;
+package org.memferry.base;
 
 import java.io.BufferedOutputStream;
 import java.io.File;
@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
  * Replaces a file as a whole or not at all: the new content goes to a temporary beside it, is forced to the disk and takes the
  * file's name in one step. A crash in between leaves the old file and at worst a temporary {@code <name>.<uuid>.tmp}.
  */
-final class AtomicFile {
+public final class AtomicFile {
 
     private static final Logger LOG = LoggerFactory.getLogger(AtomicFile.class);
     private static final int BUFFER_BYTES = 1 << 16;
@@ -28,8 +28,12 @@ final class AtomicFile {
 
     /** Produces the new content. */
     @FunctionalInterface
-    interface Content {
-        /** Writes everything; may close the stream. */
+    public interface Content {
+        /**
+         * Writes everything; may close the stream.
+         *
+         * @throws IOException if the content could not be produced
+         */
         void writeTo(OutputStream out) throws IOException;
     }
 
@@ -38,7 +42,7 @@ final class AtomicFile {
      *
      * @throws IOException if the content could not be produced or stored; the old file is untouched and the temporary is gone
      */
-    static void replace(File file, Content content) throws IOException {
+    public static void replace(File file, Content content) throws IOException {
         Path target = file.toPath().toAbsolutePath();
         boolean exists = Files.exists(target);
         if (exists) {
