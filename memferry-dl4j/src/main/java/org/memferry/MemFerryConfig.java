@@ -10,8 +10,10 @@ import org.memferry.network.AttachRequest;
 import org.memferry.network.Ferry;
 import org.memferry.plan.GradientHome;
 import org.memferry.plan.Placement;
+import org.memferry.plan.Strategy;
 import org.memferry.planner.PlacementRules;
 
+import java.io.File;
 import java.io.IOException;
 import java.io.NotSerializableException;
 import java.io.ObjectOutputStream;
@@ -56,9 +58,14 @@ public final class MemFerryConfig implements Serializable {
     AttachRequest request(Function<Ferry, TrainingListener> listener) {
         Device open = settings.openDevice;
         String specification = settings.deviceSpecification;
-        return new AttachRequest(open == null ? () -> Devices.open(specification) : () -> open, open == null, settings.batch,
-                settings.inputTypes, settings.rules,
-                settings.parameterSlots, settings.headroomBytes, settings.updateThreads, settings.eagerUpdate, listener);
+        return AttachRequest.builder(open == null ? () -> Devices.open(specification) : () -> open, open == null)
+                .shapes(settings.batch, settings.inputTypes)
+                .placements(settings.rules, settings.parameterSlots)
+                .headroom(settings.headroomBytes)
+                .update(settings.updateThreads, settings.eagerUpdate)
+                .strategy(settings.strategy, settings.profileFile)
+                .listener(listener)
+                .build();
     }
 
     /** Collects a configuration. */
@@ -75,6 +82,8 @@ public final class MemFerryConfig implements Serializable {
         private long headroomBytes;
         private int updateThreads;
         private Boolean eagerUpdate;
+        private Strategy strategy;
+        private File profileFile;
 
         private Builder() {
         }
@@ -90,6 +99,8 @@ public final class MemFerryConfig implements Serializable {
             b.headroomBytes = headroomBytes;
             b.updateThreads = updateThreads;
             b.eagerUpdate = eagerUpdate;
+            b.strategy = strategy;
+            b.profileFile = profileFile;
             return b;
         }
 
@@ -176,6 +187,30 @@ public final class MemFerryConfig implements Serializable {
                         + "that this program may use)");
             }
             this.updateThreads = threads;
+            return this;
+        }
+
+        /**
+         * Plans from times instead of sizes alone. The first iterations are measured, as part of the training like any other; after them
+         * the plan of this strategy that is predicted to be fastest takes over. Without effect on a device without memory of its own.
+         *
+         * @param kind any but {@link Strategy#NONE}, which is training without MemFerry
+         */
+        public Builder strategy(Strategy kind) {
+            if (kind == null || kind == Strategy.NONE) {
+                throw new RefusedException("strategy " + kind + " (expected: " + Strategy.AUTO + " or another strategy that keeps the "
+                        + "parameters on the host; NONE is training without MemFerry, which the simulator can show)");
+            }
+            this.strategy = kind;
+            return this;
+        }
+
+        /**
+         * Keeps the measured profile in a file: one that is there is used, without measuring again, if it was made for the same network,
+         * batch, device and link.
+         */
+        public Builder profile(File file) {
+            this.profileFile = file;
             return this;
         }
 

@@ -47,7 +47,7 @@ public final class IterationEngine implements AutoCloseable {
     private final VisitListener listener;
     private final GradientListener gradientListener;
     private final ReentrantLock lock = new ReentrantLock();
-    private final EngineMetrics metrics = new EngineMetrics();
+    private EngineMetrics metrics = new EngineMetrics();
 
     private final int[] slotLayer;
     private final long[] slotVersion;
@@ -144,6 +144,11 @@ public final class IterationEngine implements AutoCloseable {
     /** Counters. */
     public EngineMetrics metrics() {
         return metrics;
+    }
+
+    /** Goes on with the counters of another engine, which this one takes the place of. */
+    public void goOnFrom(EngineMetrics counters) {
+        metrics = counters;
     }
 
     /** The program this engine runs. */

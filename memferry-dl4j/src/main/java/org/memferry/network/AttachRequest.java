@@ -3,8 +3,10 @@ package org.memferry.network;
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.optimize.api.TrainingListener;
 import org.memferry.device.Device;
+import org.memferry.plan.Strategy;
 import org.memferry.planner.PlacementRules;
 
+import java.io.File;
 import java.util.Objects;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -21,32 +23,33 @@ public final class AttachRequest {
     private final long headroomBytes;
     private final int updateThreads;
     private final Boolean eagerUpdate;
+    private final Strategy strategy;
+    private final File profileFile;
     private final Function<Ferry, TrainingListener> listener;
 
+    private AttachRequest(Builder b) {
+        this.device = b.device;
+        this.ownsDevice = b.ownsDevice;
+        this.batch = b.batch;
+        this.inputTypes = b.inputTypes == null ? null : b.inputTypes.clone();
+        this.rules = b.rules;
+        this.parameterSlots = b.parameterSlots;
+        this.headroomBytes = b.headroomBytes;
+        this.updateThreads = b.updateThreads;
+        this.eagerUpdate = b.eagerUpdate;
+        this.strategy = b.strategy;
+        this.profileFile = b.profileFile;
+        this.listener = b.listener;
+    }
+
     /**
-     * @param device         opens the device, or returns one that is open
-     * @param ownsDevice     true if closing the ferry closes the device
-     * @param batch          examples in a training iteration; 0 if not known
-     * @param inputTypes     input types of the network; null if not known
-     * @param rules          placements fixed by the user
-     * @param parameterSlots slots that PREFETCH layers share
-     * @param headroomBytes  device bytes to leave alone
-     * @param updateThreads  threads of the optimizer step; 0 for the default
-     * @param eagerUpdate    whether steps are taken while backward goes on; null to decide by the listeners
-     * @param listener       makes the listener that tells the ferry of DL4J's phases, where the network has it already; null for our own
+     * Starts a request.
+     *
+     * @param device     opens the device, or returns one that is open
+     * @param ownsDevice true if closing the ferry closes the device
      */
-    public AttachRequest(Supplier<Device> device, boolean ownsDevice, int batch, InputType[] inputTypes, PlacementRules rules,
-            int parameterSlots, long headroomBytes, int updateThreads, Boolean eagerUpdate, Function<Ferry, TrainingListener> listener) {
-        this.device = Objects.requireNonNull(device, "device");
-        this.ownsDevice = ownsDevice;
-        this.batch = batch;
-        this.inputTypes = inputTypes == null ? null : inputTypes.clone();
-        this.rules = Objects.requireNonNull(rules, "rules");
-        this.parameterSlots = parameterSlots;
-        this.headroomBytes = headroomBytes;
-        this.updateThreads = updateThreads;
-        this.eagerUpdate = eagerUpdate;
-        this.listener = listener;
+    public static Builder builder(Supplier<Device> device, boolean ownsDevice) {
+        return new Builder(device, ownsDevice);
     }
 
     Device openDevice() {
@@ -89,7 +92,94 @@ public final class AttachRequest {
         return eagerUpdate;
     }
 
+    /** How to plan from a profile; null to plan by sizes alone. */
+    Strategy strategy() {
+        return strategy;
+    }
+
+    /** Where a profile is kept; null for nowhere. */
+    File profileFile() {
+        return profileFile;
+    }
+
     TrainingListener listenerFor(Ferry ferry) {
         return listener == null ? new PhaseListener(ferry) : listener.apply(ferry);
+    }
+
+    /** Collects a request. */
+    public static final class Builder {
+
+        private final Supplier<Device> device;
+        private final boolean ownsDevice;
+        private int batch;
+        private InputType[] inputTypes;
+        private PlacementRules rules = PlacementRules.none();
+        private int parameterSlots = 2;
+        private long headroomBytes;
+        private int updateThreads;
+        private Boolean eagerUpdate;
+        private Strategy strategy;
+        private File profileFile;
+        private Function<Ferry, TrainingListener> listener;
+
+        private Builder(Supplier<Device> device, boolean ownsDevice) {
+            this.device = Objects.requireNonNull(device, "device");
+            this.ownsDevice = ownsDevice;
+        }
+
+        /** Examples in a training iteration and the network's input types; 0 and null, the default, if not known. */
+        public Builder shapes(int examples, InputType[] types) {
+            this.batch = examples;
+            this.inputTypes = types;
+            return this;
+        }
+
+        /** Placements fixed by the user, and the number of slots that PREFETCH layers share in a plan by sizes. */
+        public Builder placements(PlacementRules fixed, int slots) {
+            this.rules = Objects.requireNonNull(fixed, "rules");
+            this.parameterSlots = slots;
+            return this;
+        }
+
+        /** Device bytes to leave alone. */
+        public Builder headroom(long bytes) {
+            this.headroomBytes = bytes;
+            return this;
+        }
+
+        /**
+         * The optimizer's step.
+         *
+         * @param threads 0 for the default
+         * @param eager   whether it is taken while backward goes on; null to decide by the listeners
+         */
+        public Builder update(int threads, Boolean eager) {
+            this.updateThreads = threads;
+            this.eagerUpdate = eager;
+            return this;
+        }
+
+        /**
+         * Plans from a profile.
+         *
+         * @param kind null to plan by sizes alone
+         * @param file where the profile is kept, null for nowhere
+         */
+        public Builder strategy(Strategy kind, File file) {
+            this.strategy = kind;
+            this.profileFile = file;
+            return this;
+        }
+
+        /** Makes the listener that tells the ferry of DL4J's phases, where the network has it already; null, the default, for our own. */
+        public Builder listener(Function<Ferry, TrainingListener> maker) {
+            this.listener = maker;
+            return this;
+        }
+
+        /** The request. */
+        public AttachRequest build() {
+            return new AttachRequest(this);
+        }
     }
 }

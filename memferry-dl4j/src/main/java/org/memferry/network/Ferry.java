@@ -4,7 +4,6 @@ import org.deeplearning4j.nn.api.Model;
 import org.deeplearning4j.nn.api.Trainable;
 import org.deeplearning4j.nn.conf.WorkspaceMode;
 import org.deeplearning4j.nn.conf.layers.BaseLayer;
-import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.gradient.Gradient;
 import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
 import org.deeplearning4j.nn.workspace.LayerWorkspaceMgr;
@@ -15,17 +14,17 @@ import org.memferry.base.RefusedException;
 import org.memferry.device.Device;
 import org.memferry.device.Devices;
 import org.memferry.device.Region;
+import org.memferry.engine.EngineMetrics;
 import org.memferry.engine.GradientListener;
 import org.memferry.engine.IterationEngine;
 import org.memferry.engine.IterationEngine.Phase;
 import org.memferry.engine.Program;
 import org.memferry.nd4j.RegionArrays;
-import org.memferry.plan.Budget;
 import org.memferry.plan.GradientHome;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Plan;
+import org.memferry.plan.Profile;
 import org.memferry.plan.UpdateTiming;
-import org.memferry.planner.DefaultPlanner;
 import org.memferry.report.PlanTable;
 import org.memferry.shadow.Lease;
 import org.memferry.shadow.ShadowLayer;
@@ -98,6 +97,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private boolean rulesChanged;
     private FerryAccumulator accumulator;
     private TrainingListener listener;
+    private final Planning planning;
     private Plan plan;
     private volatile Thread owner = Thread.currentThread();
     private final UpdateEngine updateEngine;
@@ -114,7 +114,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     // ---------------------------------------------------------------------------------------------------------------- attach
 
-    private Ferry(NetworkAdapter adapter, AttachRequest request, Device device, boolean rank2) {
+    private Ferry(NetworkAdapter adapter, AttachRequest request, Device device, boolean rank2, Planning planning) {
+        this.planning = planning;
         this.adapter = adapter;
         this.request = request;
         this.device = device;
@@ -235,8 +236,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         Device device = request.openDevice();
         Ferry ferry = null;
         try {
-            Plan first = plan(adapter, request, device, description, request.batch(), request.inputTypes());
-            ferry = new Ferry(adapter, request, device, rank2);
+            Planning planning = new Planning(adapter, request, device);
+            Plan first = planning.first(description);
+            ferry = new Ferry(adapter, request, device, rank2, planning);
             ferry.plan = first;
             ferry.reserve();
             body.accept(ferry);
@@ -260,29 +262,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             bindings.add(new UnitBinding(unit, (offset, length) -> MultiLayerAdapter.view(flat, unit.offset + offset, length)));
         }
         return bindings;
-    }
-
-    private static Plan plan(NetworkAdapter adapter, AttachRequest request, Device device, NetworkDescription description, int batch,
-            InputType[] types) {
-        if (!device.hasOwnMemory()) {
-            return DefaultPlanner.plan(description, new Budget(Long.MAX_VALUE, 0, true, 0, true), request.rules(),
-                    request.parameterSlots());
-        }
-        boolean known = batch > 0 && types != null;
-        long activations = 0;
-        boolean estimated = false;
-        if (known) {
-            try {
-                activations = adapter.activationBytes(batch, types);
-                estimated = true;
-            } catch (RuntimeException e) {
-                LOG.warn("DL4J's memory report gives no estimate of this network's activations ({}): the plan leaves no room for them "
-                        + "but the headroom of {} bytes", e.toString(), request.headroomBytes());
-            }
-        }
-        Budget budget = new Budget(device.freeBytes(), activations, estimated, request.headroomBytes(), known);
-        UpdateTiming timing = request.eagerUpdate() == Boolean.FALSE ? UpdateTiming.AFTER_BACKWARD : UpdateTiming.EAGER;
-        return DefaultPlanner.plan(description, budget, request.rules(), request.parameterSlots()).withUpdateTiming(timing);
     }
 
     /** Takes all memory that the plan needs, before the network is touched. */
@@ -453,6 +432,45 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     /** Starts the engine on the plan, which is final, in the slab taken for it. */
     private void start() {
+        Plan chosen = planning.starting(plan, master, slab);
+        if (chosen.slabBytes() != plan.slabBytes()) {
+            closeSlab();
+            plan = chosen;
+            reserveSlab();
+        }
+        plan = chosen;
+        run();
+    }
+
+    /** Another plan takes over between two iterations. */
+    private void replan(Plan next) {
+        EngineMetrics metrics = shadow.engine().metrics();
+        shadow.engine().close();
+        if (steps != null) {
+            steps.close();
+            steps = null;
+        }
+        synchronized (homes) {
+            homes.leaveSlots();
+            if (next.slabBytes() != plan.slabBytes()) {
+                closeSlab();
+                plan = next;
+                reserveSlab();
+            }
+            plan = next;
+            run();
+            shadow.engine().goOnFrom(metrics);
+        }
+    }
+
+    private void closeSlab() {
+        if (slab != null) {
+            slab.close();
+            slab = null;
+        }
+    }
+
+    private void run() {
         Program program = Program.compile(plan);
         homes.useSlots(program, slab);
         if (plan.updateTiming().isLayerwise()) {
@@ -484,6 +502,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (shadow.engine() == null) {
             makePlanFinal();
         }
+        Plan next = planning.opening(plan);
+        if (next != plan) {
+            replan(next);
+        }
+        shadow.engine().measure(planning.clock());
         openSteps();
         synchronized (homes) {
             homes.toSlots();
@@ -528,10 +551,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void makePlanFinal() {
-        InputType[] types = adapter.presentInputTypes();
-        INDArray[] inputs = adapter.inputs();
-        int batch = inputs.length == 0 || inputs[0] == null ? 0 : (int) Math.min(Integer.MAX_VALUE, inputs[0].size(0));
-        plan = plan(adapter, request, device, plan.network(), batch, types);
+        plan = planning.shapesKnown(plan.network());
         reserveSlab();
         start();
         LOG.info("plan final: {}", PlanTable.summary(plan));
@@ -673,6 +693,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             // Not in an iteration of ours: a user's own call, or an iteration that began without us.
             return false;
         }
+        planning.barrier();
         engine.backwardEnded();
         refuseLostGradients(gradient, engine);
         if (steps == null) {
@@ -791,6 +812,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             engine.abort();
         } else {
             shadow.closeTraining();
+            planning.closed(steps);
         }
     }
 
@@ -941,6 +963,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** The attached network. */
     public Model network() {
         return adapter.network();
+    }
+
+    /** The times that the plan was made from, measured or read; null where it was made from sizes alone. */
+    public Profile profile() {
+        return planning.profile();
     }
 
     /** The present plan; provisional until the shapes are known. */

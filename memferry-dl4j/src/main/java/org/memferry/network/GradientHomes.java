@@ -59,6 +59,14 @@ final class GradientHomes {
         }
     }
 
+    /** Another plan follows: everything writes to the host gradients, and the arrays over slots are forgotten. */
+    void leaveSlots() {
+        for (int i = 0; i < slot.length; i++) {
+            toHost(i);
+            slot[i] = null;
+        }
+    }
+
     private long firstElement(int unit) {
         return program.slotOffset(program.gradientSlot(unit)) / RegionArrays.elementBytes(type);
     }

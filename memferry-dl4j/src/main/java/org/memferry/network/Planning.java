@@ -6,6 +6,7 @@ import org.memferry.device.Device;
 import org.memferry.device.Region;
 import org.memferry.engine.VisitClock;
 import org.memferry.plan.Budget;
+import org.memferry.plan.LayerProfile;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
@@ -21,6 +22,7 @@ import org.slf4j.LoggerFactory;
 import java.io.File;
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.Collections;
 
 /**
  * Decides an attachment's plan, and when to decide anew: by sizes alone, or by a strategy from a profile that was saved or is measured in
@@ -36,6 +38,7 @@ final class Planning {
     private final NetworkAdapter adapter;
     private final AttachRequest request;
     private final Device device;
+    private final long available;
     private int batch;
     private InputType[] types;
     private LinkProbe link;
@@ -47,6 +50,7 @@ final class Planning {
         this.adapter = adapter;
         this.request = request;
         this.device = device;
+        this.available = device.freeBytes();
         this.batch = request.batch();
         this.types = request.inputTypes();
     }
@@ -59,9 +63,14 @@ final class Planning {
             return plan;
         }
         if (request.strategy() != null && budget.finalShapes()) {
-            StrategyPlanner.requireRoom(request.strategy(), network, budget, request.rules());
+            // Whether it fits is a matter of sizes: what does not is refused before anything is taken.
+            StrategyPlanner.plan(request.strategy(), network, timeless(network), budget, request.rules());
         }
         return plan.withUpdateTiming(steps());
+    }
+
+    private static Profile timeless(NetworkDescription network) {
+        return Profile.builder("sizes alone", Collections.nCopies(network.layers().size(), LayerProfile.builder(0, 0).build())).build();
     }
 
     private UpdateTiming steps() {
@@ -84,7 +93,7 @@ final class Planning {
                         + "but the headroom of {} bytes", e.toString(), request.headroomBytes());
             }
         }
-        return new Budget(device.totalBytes(), activations, estimated, request.headroomBytes(), known);
+        return new Budget(available, activations, estimated, request.headroomBytes(), known);
     }
 
     /** The first iteration shows the shapes: the plan for them. */
