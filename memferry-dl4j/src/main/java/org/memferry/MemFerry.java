@@ -6,6 +6,7 @@ import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.memferry.network.Ferry;
 import org.memferry.network.Restore;
 import org.memferry.plan.Plan;
+import org.memferry.plan.Profile;
 import org.memferry.report.PlanTable;
 
 import java.io.File;
@@ -94,6 +95,11 @@ public final class MemFerry implements AutoCloseable {
     /** The plan; provisional until the shapes that are trained are known. */
     public Plan plan() {
         return ferry.plan();
+    }
+
+    /** The times that the plan was made from, measured or read from a file; null where it was made from sizes alone. */
+    public Profile profile() {
+        return ferry.profile();
     }
 
     /** The plan as a table. */
