@@ -37,7 +37,7 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
     /** Per layer of the present iteration: the worker takes its step. */
     private final boolean[] given;
     private long updateWaitNanos;
-    private Simulation replayed;
+    private Simulation.Builder replayed;
 
     SimulatedTraining(Plan plan, Profile profile) {
         this.plan = plan;
@@ -78,26 +78,30 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
     }
 
     /** All events of a trace, once. Returns its last training iteration that was closed, null if it has none. */
-    Simulation replay(AccessTrace trace) {
+    Simulation.Builder replay(AccessTrace trace) {
         replayed = null;
         trace.replay(engine, this);
         return replayed;
     }
 
     /**
-     * What the copies under way still take. Equal at the start and at the end of an iteration, but for the first one, it says that all
-     * that follow are alike: copies of gradients and steps are done by then, and slots hold the same layers.
+     * What the copies under way still take. Equal at the ends of two iterations it says that what follows them is the same: copies of
+     * gradients and steps are done by then, and slots hold the same layers.
      */
     long pendingNanos() {
         return device.pendingNanos(Direction.TO_DEVICE);
     }
 
+    /** Virtual time. */
+    long nowNanos() {
+        return device.nowNanos();
+    }
+
     /** The iteration run last. */
-    Simulation result(boolean steady) {
+    Simulation.Builder result() {
         long activations = Simulator.activationBytes(plan.budget(), profile);
         long slabBytes = device.metrics().peakSlabBytes();
-        return log.result(device.nowNanos(), steady, device.metrics(), updateWaitNanos)
-                .device(slabBytes, Math.addExact(slabBytes, activations)).build();
+        return log.result(device.nowNanos(), device.metrics(), updateWaitNanos).device(slabBytes, Math.addExact(slabBytes, activations));
     }
 
     // ------------------------------------------------------------------------------------------------------------------ steps
@@ -153,7 +157,7 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
     @Override
     public void closed() {
         device.hostBusy(profile.betweenNanos());
-        replayed = result(true);
+        replayed = result();
     }
 
     @Override

@@ -212,6 +212,26 @@ class SimulatorTest {
                 .hasMessageContaining("expected: Simulator.stock");
     }
 
+    /** A random plan under which two iterations take turns: what one leaves on the link makes the next one longer, and so on. */
+    @Test
+    void where_iterations_take_turns_the_step_is_their_mean() {
+        Random random = new Random(-1000);
+        Plan plan = RandomPlans.plan(RandomNetworks.random(random), random);
+        Profile profile = RandomPlans.profile(plan.network(), random, false);
+        try (SimulatedTraining training = new SimulatedTraining(plan, profile)) {
+            long[] nanos = new long[12];
+            for (int i = 0; i < nanos.length; i++) {
+                training.iterate();
+                nanos[i] = training.result().build().iterationNanos();
+            }
+            assertThat(nanos[10]).isEqualTo(nanos[8]).isNotEqualTo(nanos[9]);
+            assertThat(nanos[11]).isEqualTo(nanos[9]);
+            Simulation s = Simulator.simulate(plan, profile);
+            assertThat(s.isSteady()).isTrue();
+            assertThat(s.stepNanos()).isEqualTo(Math.round((nanos[8] + nanos[9]) / 2.0)).isNotEqualTo(s.iterationNanos());
+        }
+    }
+
     // --------------------------------------------------------------------------------------------------------------- properties
 
     @Property(tries = 1000, shrinking = ShrinkingMode.OFF)
@@ -233,7 +253,7 @@ class SimulatorTest {
             computed += visit.nanos() - visit.waitedNanos();
         }
         assertThat(computed + s.copyWaitNanos() + s.updateWaitNanos() + profile.betweenNanos())
-                .as("visits, waits, steps and what lies between add up to the iteration, seed %d", seed).isEqualTo(s.stepNanos());
+                .as("visits, waits, steps and what lies between add up to the iteration, seed %d", seed).isEqualTo(s.iterationNanos());
         assertThat(s.slabBytes()).isEqualTo(plan.slabBytes());
     }
 
