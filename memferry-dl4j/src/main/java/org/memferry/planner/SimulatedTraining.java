@@ -137,21 +137,36 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
     /** All steps of the iteration are done when this returns. */
     @Override
     public void stepsBegin() {
+        engine.backwardEnded();
+        if (plan.updateTiming() == UpdateTiming.EAGER) {
+            for (int layer : backwardOrder) {
+                giveRest(layer);
+            }
+        }
         engine.awaitGradients();
         if (plan.updateTiming() == UpdateTiming.IN_CHUNKS) {
-            for (int layer : backwardOrder) {
-                if (arrived[layer] != null && !given[layer]) {
-                    giveToWorker(layer);
-                }
+            // The next forward needs the first layers first.
+            for (int i = backwardOrder.length - 1; i >= 0; i--) {
+                giveRest(backwardOrder[i]);
             }
         }
         updateWaitNanos += device.awaitUpdates();
-        long rest = 0;
-        for (int layer = 0; layer < arrived.length; layer++) {
-            rest = Math.addExact(rest, arrived[layer] == null || given[layer] ? 0 : profile.layers().get(layer).updateNanos());
+        stepRestAtOnce();
+    }
+
+    private void giveRest(int layer) {
+        if (arrived[layer] != null && !given[layer]) {
+            giveToWorker(layer);
         }
-        device.hostBusy(rest);
-        updateWaitNanos += rest;
+    }
+
+    private void stepRestAtOnce() {
+        long nanos = 0;
+        for (int layer = 0; layer < arrived.length; layer++) {
+            nanos = Math.addExact(nanos, arrived[layer] == null || given[layer] ? 0 : profile.layers().get(layer).updateNanos());
+        }
+        device.hostBusy(nanos);
+        updateWaitNanos += nanos;
     }
 
     @Override

@@ -19,10 +19,10 @@ import org.memferry.plan.UpdateTiming;
  * and their mean is the step. There is no second model to keep in step.
  *
  * <p>What is beside the engine follows {@link UpdateTiming}. With {@code EAGER} a layer's step is given to the update worker when backward
- * has left it; {@linkplain LayerDescription#readAfterBackward() layers read after backward} are stepped by the training thread when the
- * worker is done. {@code IN_CHUNKS} gives all steps to the worker, in the order of backward, once all gradients are on the host.
- * {@code AFTER_BACKWARD} and {@code WHOLE} let the training thread take one step that lasts the sum of all. The iteration ends when all
- * steps are taken. What the profile puts between iterations passes after that; copies go on beside it.
+ * has left it, that of {@linkplain LayerDescription#readAfterBackward() a layer read after backward} when backward is over.
+ * {@code IN_CHUNKS} gives all steps to the worker, first layers first, once all gradients are on the host. {@code AFTER_BACKWARD} and
+ * {@code WHOLE} let the training thread take one step that lasts the sum of all. The iteration ends when all steps are taken. What the
+ * profile puts between iterations passes after that; copies go on beside it.
  *
  * <p>Equal input gives equal results.
  */
