@@ -11,6 +11,7 @@ import java.util.Objects;
 public final class Simulation {
 
     private final long stepNanos;
+    private final long iterationNanos;
     private final boolean steady;
     private final long slabBytes;
     private final long devicePeakBytes;
@@ -24,7 +25,8 @@ public final class Simulation {
     private final List<Span> updates;
 
     private Simulation(Builder b) {
-        stepNanos = b.stepNanos;
+        stepNanos = b.stepNanos < 0 ? b.iterationNanos : b.stepNanos;
+        iterationNanos = b.iterationNanos;
         steady = b.steady;
         slabBytes = b.slabBytes;
         devicePeakBytes = b.devicePeakBytes;
@@ -36,8 +38,8 @@ public final class Simulation {
         updates = List.copyOf(b.updates);
         bytesToDevice = bytes(Span.Kind.TO_DEVICE);
         bytesToHost = bytes(Span.Kind.TO_HOST);
-        if (stepNanos < 0 || slabBytes < 0 || devicePeakBytes < slabBytes) {
-            throw new IllegalArgumentException("simulation: step " + stepNanos + " ns (expected: at least 0), slab " + slabBytes
+        if (iterationNanos < 0 || slabBytes < 0 || devicePeakBytes < slabBytes) {
+            throw new IllegalArgumentException("simulation: iteration " + iterationNanos + " ns (expected: at least 0), slab " + slabBytes
                     + " of " + devicePeakBytes + " bytes on the device (expected: at least 0, and no more than the device holds)");
         }
     }
@@ -57,12 +59,17 @@ public final class Simulation {
         return new Builder();
     }
 
-    /** From the start of one iteration to the start of the next. */
+    /** From the start of one iteration to the start of the next; their mean where a few that differ take turns. */
     public long stepNanos() {
         return stepNanos;
     }
 
-    /** True if the iteration ends as it began, so that all that follow are the same; false if the simulation gave up before. */
+    /** The length of the iteration that all but {@link #stepNanos()} is of; the same where all are alike. */
+    public long iterationNanos() {
+        return iterationNanos;
+    }
+
+    /** True if iterations repeat themselves from this one on; false if the simulation gave up before. */
     public boolean isSteady() {
         return steady;
     }
@@ -125,7 +132,8 @@ public final class Simulation {
     /** Collects a result. */
     public static final class Builder {
 
-        private long stepNanos;
+        private long stepNanos = -1;
+        private long iterationNanos;
         private boolean steady = true;
         private long slabBytes;
         private long devicePeakBytes;
@@ -139,9 +147,20 @@ public final class Simulation {
         private Builder() {
         }
 
-        /** See {@link Simulation#stepNanos()} and {@link Simulation#isSteady()}. */
-        public Builder step(long nanos, boolean isSteady) {
+        /** See {@link Simulation#iterationNanos()}. */
+        public Builder iteration(long nanos) {
+            iterationNanos = nanos;
+            return this;
+        }
+
+        /** See {@link Simulation#stepNanos()}; the iteration's length if not set. */
+        public Builder step(long nanos) {
             stepNanos = nanos;
+            return this;
+        }
+
+        /** See {@link Simulation#isSteady()}; true if not set. */
+        public Builder steady(boolean isSteady) {
             steady = isSteady;
             return this;
         }

@@ -37,7 +37,7 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
     /** Per layer of the present iteration: the worker takes its step. */
     private final boolean[] given;
     private long updateWaitNanos;
-    private Simulation replayed;
+    private Simulation.Builder replayed;
 
     SimulatedTraining(Plan plan, Profile profile) {
         this.plan = plan;
@@ -78,26 +78,30 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
     }
 
     /** All events of a trace, once. Returns its last training iteration that was closed, null if it has none. */
-    Simulation replay(AccessTrace trace) {
+    Simulation.Builder replay(AccessTrace trace) {
         replayed = null;
         trace.replay(engine, this);
         return replayed;
     }
 
     /**
-     * What the copies under way still take. Equal at the start and at the end of an iteration, but for the first one, it says that all
-     * that follow are alike: copies of gradients and steps are done by then, and slots hold the same layers.
+     * What the copies under way still take. Equal at the ends of two iterations it says that what follows them is the same: copies of
+     * gradients and steps are done by then, and slots hold the same layers.
      */
     long pendingNanos() {
         return device.pendingNanos(Direction.TO_DEVICE);
     }
 
+    /** Virtual time. */
+    long nowNanos() {
+        return device.nowNanos();
+    }
+
     /** The iteration run last. */
-    Simulation result(boolean steady) {
+    Simulation.Builder result() {
         long activations = Simulator.activationBytes(plan.budget(), profile);
         long slabBytes = device.metrics().peakSlabBytes();
-        return log.result(device.nowNanos(), steady, device.metrics(), updateWaitNanos)
-                .device(slabBytes, Math.addExact(slabBytes, activations)).build();
+        return log.result(device.nowNanos(), device.metrics(), updateWaitNanos).device(slabBytes, Math.addExact(slabBytes, activations));
     }
 
     // ------------------------------------------------------------------------------------------------------------------ steps
@@ -133,27 +137,42 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
     /** All steps of the iteration are done when this returns. */
     @Override
     public void stepsBegin() {
+        engine.backwardEnded();
+        if (plan.updateTiming() == UpdateTiming.EAGER) {
+            for (int layer : backwardOrder) {
+                giveRest(layer);
+            }
+        }
         engine.awaitGradients();
         if (plan.updateTiming() == UpdateTiming.IN_CHUNKS) {
-            for (int layer : backwardOrder) {
-                if (arrived[layer] != null && !given[layer]) {
-                    giveToWorker(layer);
-                }
+            // The next forward needs the first layers first.
+            for (int i = backwardOrder.length - 1; i >= 0; i--) {
+                giveRest(backwardOrder[i]);
             }
         }
         updateWaitNanos += device.awaitUpdates();
-        long rest = 0;
-        for (int layer = 0; layer < arrived.length; layer++) {
-            rest = Math.addExact(rest, arrived[layer] == null || given[layer] ? 0 : profile.layers().get(layer).updateNanos());
+        stepRestAtOnce();
+    }
+
+    private void giveRest(int layer) {
+        if (arrived[layer] != null && !given[layer]) {
+            giveToWorker(layer);
         }
-        device.hostBusy(rest);
-        updateWaitNanos += rest;
+    }
+
+    private void stepRestAtOnce() {
+        long nanos = 0;
+        for (int layer = 0; layer < arrived.length; layer++) {
+            nanos = Math.addExact(nanos, arrived[layer] == null || given[layer] ? 0 : profile.layers().get(layer).updateNanos());
+        }
+        device.hostBusy(nanos);
+        updateWaitNanos += nanos;
     }
 
     @Override
     public void closed() {
         device.hostBusy(profile.betweenNanos());
-        replayed = result(true);
+        replayed = result();
     }
 
     @Override

@@ -64,8 +64,8 @@ final class SimulationLog implements TimelineListener {
     }
 
     /** The iteration up to now, but for what the device holds and what was waited for beside copies. */
-    Simulation.Builder result(long nowNanos, boolean steady, DeviceMetrics metrics, long updateWaitNanos) {
-        Simulation.Builder result = Simulation.builder().step(nowNanos - startNanos, steady)
+    Simulation.Builder result(long nowNanos, DeviceMetrics metrics, long updateWaitNanos) {
+        Simulation.Builder result = Simulation.builder().iteration(nowNanos - startNanos)
                 .waited(metrics.waitNanos() - waitedBefore, updateWaitNanos).direct(metrics.directBytes() - directBefore);
         for (int i = 0; i < size; i += FIELDS) {
             result.add(new Span(KINDS[(int) entries[i]], (int) entries[i + 1], entries[i + 2] - startNanos, entries[i + 3] - startNanos,

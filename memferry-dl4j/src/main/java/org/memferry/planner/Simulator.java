@@ -15,20 +15,21 @@ import org.memferry.plan.UpdateTiming;
 
 /**
  * Predicts what an iteration takes under a plan: the engine itself runs the plan on a {@link VirtualDevice}, driven by the events that a
- * training iteration raises, until one iteration is like the next. There is no second model to keep in step.
+ * training iteration raises, until iterations repeat themselves. Mostly each is like the one before; under some plans a few take turns,
+ * and their mean is the step. There is no second model to keep in step.
  *
  * <p>What is beside the engine follows {@link UpdateTiming}. With {@code EAGER} a layer's step is given to the update worker when backward
- * has left it; {@linkplain LayerDescription#readAfterBackward() layers read after backward} are stepped by the training thread when the
- * worker is done. {@code IN_CHUNKS} gives all steps to the worker, in the order of backward, once all gradients are on the host.
- * {@code AFTER_BACKWARD} and {@code WHOLE} let the training thread take one step that lasts the sum of all. The iteration ends when all
- * steps are taken. What the profile puts between iterations passes after that; copies go on beside it.
+ * has left it, that of {@linkplain LayerDescription#readAfterBackward() a layer read after backward} when backward is over.
+ * {@code IN_CHUNKS} gives all steps to the worker, first layers first, once all gradients are on the host. {@code AFTER_BACKWARD} and
+ * {@code WHOLE} let the training thread take one step that lasts the sum of all. The iteration ends when all steps are taken. What the
+ * profile puts between iterations passes after that; copies go on beside it.
  *
  * <p>Equal input gives equal results.
  */
 public final class Simulator {
 
-    /** Most iterations simulated before the last one is taken as it is. */
-    private static final int MAX_ITERATIONS = 16;
+    /** Most rounds simulated before they are taken as they are. */
+    private static final int MAX_ROUNDS = 24;
 
     private Simulator() {
     }
@@ -43,18 +44,17 @@ public final class Simulator {
      */
     public static Simulation simulate(Plan plan, Profile profile) {
         try (SimulatedTraining training = open(plan, profile)) {
-            boolean steady = false;
-            for (int i = 0; i < MAX_ITERATIONS && !steady; i++) {
-                long pending = training.pendingNanos();
+            Rounds rounds = new Rounds();
+            while (rounds.isAnotherNeeded()) {
                 training.iterate();
-                steady = i > 0 && training.pendingNanos() == pending;
+                rounds.ended(training);
             }
-            return training.result(steady);
+            return training.result().step(rounds.meanNanos()).steady(rounds.areSteady()).build();
         }
     }
 
     /**
-     * Simulates what a network was seen to do, again and again until a run through the trace ends as it began.
+     * Simulates what a network was seen to do, again and again until a run through the trace ends as an earlier one did.
      *
      * @param plan    what to do, as above; need not be the plan that was recorded
      * @param profile the times of the plan's network
@@ -64,18 +64,51 @@ public final class Simulator {
      */
     public static Simulation simulate(Plan plan, Profile profile, AccessTrace trace) {
         try (SimulatedTraining training = open(plan, profile)) {
-            Simulation result = null;
-            boolean steady = false;
-            for (int i = 0; i < MAX_ITERATIONS && !steady; i++) {
-                long pending = training.pendingNanos();
+            Rounds rounds = new Rounds();
+            Simulation.Builder result = null;
+            while (rounds.isAnotherNeeded()) {
                 result = training.replay(trace);
-                steady = i > 0 && training.pendingNanos() == pending;
+                rounds.ended(training);
             }
             if (result == null) {
                 throw new IllegalArgumentException("access trace of " + trace.reads() + " reads: no training iteration was closed in it"
                         + " (expected: at least one from T to C)");
             }
-            return result;
+            return result.steady(rounds.areSteady()).build();
+        }
+    }
+
+    /** Iterations, or runs through a trace, until one leaves as much under way as an earlier one did: from there on they repeat themselves. */
+    private static final class Rounds {
+
+        private final long[] endNanos = new long[MAX_ROUNDS];
+        private final long[] pendingNanos = new long[MAX_ROUNDS];
+        private int count;
+        /** The latest round that ended as the last one did; -1 if none. */
+        private int alike = -1;
+
+        boolean isAnotherNeeded() {
+            return alike < 0 && count < MAX_ROUNDS;
+        }
+
+        void ended(SimulatedTraining training) {
+            long pending = training.pendingNanos();
+            for (int i = 0; i < count; i++) {
+                alike = pendingNanos[i] == pending ? i : alike;
+            }
+            endNanos[count] = training.nowNanos();
+            pendingNanos[count] = pending;
+            count++;
+        }
+
+        boolean areSteady() {
+            return alike >= 0;
+        }
+
+        /** Of the rounds that take turns; of all but the first, which begins with nothing on the device, if none are known to. */
+        long meanNanos() {
+            int from = Math.max(0, alike);
+            return Math.round((double) (endNanos[count - 1] - endNanos[from]) / (count - 1 - from));
         }
     }
 
@@ -119,7 +152,7 @@ public final class Simulator {
             }
             device.hostBusy(Math.addExact(stepNanos, profile.betweenNanos()));
             long bytes = Math.addExact(Math.multiplyExact(2L, network.parameterBytes()), network.updaterStateBytes());
-            return log.result(device.nowNanos(), true, device.metrics(), stepNanos)
+            return log.result(device.nowNanos(), device.metrics(), stepNanos)
                     .device(bytes, Math.addExact(bytes, activationBytes(budget, profile))).build();
         }
     }

@@ -27,6 +27,8 @@ import org.memferry.device.Ticket;
  * copies are carried in the time they leave. A visit lasts
  * {@code max(waits within it + max(computing, direct time), direct bytes on the link)}, where computing is slowed down while copies or
  * steps run.
+ *
+ * <p>All methods are called by one thread, {@link #metrics()} by any.
  */
 public final class VirtualDevice implements Device {
 
@@ -296,7 +298,8 @@ public final class VirtualDevice implements Device {
     private void compute(long nanos) {
         double left = nanos;
         passTo(now);
-        while (left > 0) {
+        // What rounding leaves of the last part is no nanosecond more.
+        while (left > 1e-3) {
             double stretch = stretch();
             long end = now + (long) Math.ceil(left * stretch);
             long change = nextChange();
