@@ -153,6 +153,19 @@ class StrategyPlannerTest {
     }
 
     @Test
+    void a_layer_that_keeps_its_arrays_has_one_placement_in_both_passes() {
+        NetworkDescription network = RandomNetworks.network(List.of(
+                LayerDescription.builder("same", "SameDiff").parameters(0, 1000).fixedSlot(true).build()));
+        Case c = new Case(network, 1);
+        PlacementRules rules = NO_RULES.place("same", Placement.DIRECT, Placement.PREFETCH);
+        for (Strategy strategy : PLANNED) {
+            LayerPlan decision = c.plan(strategy, budget(MB), rules).layers().get(0);
+            assertThat(decision.backward()).as("backward under %s", strategy).isEqualTo(Placement.DIRECT);
+            assertThat(decision.reason()).contains("fixed by you").contains("one placement for both passes");
+        }
+    }
+
+    @Test
     void ZERO_OFFLOAD_has_two_buckets_of_the_largest_layer_and_NATIVE_OFFLOAD_a_slot_for_each() {
         Case c = new Case(RandomNetworks.chain(MB, 2 * MB, MB / 2), 1);
         Plan zero = c.plan(Strategy.ZERO_OFFLOAD, budget(64 * MB), NO_RULES);
