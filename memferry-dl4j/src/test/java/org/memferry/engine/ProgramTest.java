@@ -3,13 +3,21 @@ package org.memferry.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.math.BigInteger;
+import java.util.List;
+
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Label;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
 import org.junit.jupiter.api.Test;
+import org.memferry.plan.Budget;
 import org.memferry.plan.GradientHome;
+import org.memferry.plan.LayerDescription;
+import org.memferry.plan.LayerPlan;
+import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Placement;
+import org.memferry.plan.Plan;
 
 /** Programs are compiled as {@link ProgramCheck} demands, and the check finds what it is there for. */
 class ProgramTest {
@@ -67,6 +75,26 @@ class ProgramTest {
         assertThat(program.training().visits[0].readBytes).as("forward reads once").isEqualTo(400);
         assertThat(program.training().visits[1].readBytes).as("backward reads twice").isEqualTo(800);
         assertThat(program.training().visits[1].writtenBytes).as("and writes the gradient").isEqualTo(400);
+    }
+
+    // A11
+    @Test
+    void slots_and_bytes_read_in_place_are_exact_beyond_two_to_the_31() {
+        long count = 60_000_000L * 40;
+        LayerDescription layer = LayerDescription.builder("wide", "Embedding").parameters(0, count).elementBytes(8).touches(1, 3).build();
+        int[] order = {0};
+        NetworkDescription network = new NetworkDescription(List.of(layer), order, order, order, count, 2 * count, 8);
+        Budget budget = new Budget(1L << 50, 0, true, 0, true);
+        LayerPlan slots = new LayerPlan(Placement.PREFETCH, Placement.PREFETCH, GradientHome.SLOT, "test");
+        Program inSlots = Program.compile(Plan.builder(network, List.of(slots), budget).parameterSlots(8 * count, 8 * count)
+                .gradientSlots(8 * count, 8 * count).build());
+        for (int slot = 0; slot < 4; slot++) {
+            assertThat(BigInteger.valueOf(inSlots.slotOffset(slot))).isEqualTo(BigInteger.valueOf(count).multiply(BigInteger.valueOf(8L * slot)));
+        }
+        Program inPlace = Program.compile(Plan.inPlace(network, budget));
+        Visit backward = inPlace.training().visits[1];
+        assertThat(BigInteger.valueOf(backward.readBytes)).isEqualTo(BigInteger.valueOf(count).multiply(BigInteger.valueOf(3 * 8)));
+        assertThat(BigInteger.valueOf(backward.writtenBytes)).isEqualTo(BigInteger.valueOf(count).multiply(BigInteger.valueOf(8)));
     }
 
     private static Program chain() {

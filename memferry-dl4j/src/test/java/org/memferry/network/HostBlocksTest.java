@@ -36,9 +36,7 @@ import org.nd4j.linalg.learning.config.Nesterovs;
 import org.nd4j.linalg.learning.config.Sgd;
 import org.nd4j.linalg.lossfunctions.LossFunctions.LossFunction;
 
-import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -126,7 +124,7 @@ class HostBlocksTest {
     }
 
     /** A network whose arrays are sparse memory: what is not written to takes none. */
-    private static final class Sparse implements AutoCloseable {
+    private static final class Sparse implements HostUpdate.Units, AutoCloseable {
 
         final HostDevice device = new HostDevice();
         final MultiLayerNetwork net;
@@ -167,38 +165,34 @@ class HostBlocksTest {
         /** Takes a step of all layers but the square ones. */
         void step(int iteration) {
             try (UpdateEngine engine = UpdateEngine.start(2)) {
-                new HostUpdate(null, blocks, engine, new Region[] {parameters, gradients, state}, ElementType.FLOAT, true, new AllButSquare())
+                new HostUpdate(null, blocks, engine, new Region[] {parameters, gradients, state}, ElementType.FLOAT, true, this)
                         .run(null, iteration, 0, BATCH, null, false, layer -> false);
             }
         }
 
-        /** Square layers have no gradient. */
-        private final class AllButSquare implements HostUpdate.Units {
+        @Override
+        public String name(Trainable layer) {
+            return units.stream().filter(unit -> unit.trainable == layer).findFirst().orElseThrow().name;
+        }
 
-            @Override
-            public String name(Trainable layer) {
-                return units.stream().filter(unit -> unit.trainable == layer).findFirst().orElseThrow().name;
-            }
+        @Override
+        public Trainable onHost(Trainable layer) {
+            return layer;
+        }
 
-            @Override
-            public Trainable onHost(Trainable layer) {
-                return layer;
-            }
+        @Override
+        public boolean reached(Trainable layer) {
+            return true;
+        }
 
-            @Override
-            public boolean reached(Trainable layer) {
-                return true;
-            }
+        @Override
+        public boolean idle(Trainable layer) {
+            return layer.numParams() > 1 << 20;
+        }
 
-            @Override
-            public boolean idle(Trainable layer) {
-                return layer.numParams() > 1 << 20;
-            }
-
-            @Override
-            public void notFinite(Trainable layer, String parameter, int iteration) {
-                throw new AssertionError(name(layer) + " " + parameter + " is not finite in iteration " + iteration);
-            }
+        @Override
+        public void notFinite(Trainable layer, String parameter, int iteration) {
+            throw new AssertionError("layer " + name(layer) + ", parameter " + parameter + " at iteration " + iteration);
         }
 
         @Override

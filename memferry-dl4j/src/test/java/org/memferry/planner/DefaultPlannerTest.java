@@ -3,6 +3,7 @@ package org.memferry.planner;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -290,5 +291,28 @@ class DefaultPlannerTest {
         Plan plan = plan(RandomNetworks.chain(parameters), 600 * MB);
         assertThat(plan.slabBytes()).isLessThanOrEqualTo(600 * MB);
         assertThat(System.nanoTime() - start).as("nanoseconds").isLessThan(5_000_000_000L);
+    }
+
+    // A11
+    @Test
+    void sizes_beyond_two_to_the_31_are_planned_exactly() {
+        for (long count : new long[] {Integer.MAX_VALUE, 1L << 31, 1_080_000_000L, 60_000_000L * 40}) {
+            List<LayerDescription> layers = new ArrayList<>();
+            for (int i = 0; i < 5; i++) {
+                layers.add(LayerDescription.builder(String.valueOf(i), "Dense").parameters(i * count, count).elementBytes(8).build());
+            }
+            int[] order = {0, 1, 2, 3, 4};
+            NetworkDescription network = new NetworkDescription(layers, order, new int[] {4, 3, 2, 1, 0}, order, 5 * count, 10 * count, 8);
+            BigInteger layer = BigInteger.valueOf(count).shiftLeft(3);
+            BigInteger slot = layer.add(BigInteger.valueOf(Plan.SLOT_ALIGNMENT - 1)).divide(BigInteger.valueOf(Plan.SLOT_ALIGNMENT))
+                    .multiply(BigInteger.valueOf(Plan.SLOT_ALIGNMENT));
+            Plan all = plan(network, 1L << 50);
+            assertThat(all.layers()).allMatch(decision -> decision.forward() == Placement.RESIDENT);
+            assertThat(BigInteger.valueOf(all.residentBytes())).isEqualTo(slot.multiply(BigInteger.valueOf(5)));
+            Plan few = plan(network, slot.multiply(BigInteger.valueOf(4)).longValueExact());
+            assertThat(few.layers()).noneMatch(decision -> decision.forward() == Placement.RESIDENT);
+            assertThat(BigInteger.valueOf(few.slabBytes())).isEqualTo(slot.multiply(BigInteger.valueOf(4)));
+            assertThat(BigInteger.valueOf(few.hostBytes())).isEqualTo(layer.multiply(BigInteger.valueOf(20)));
+        }
     }
 }
