@@ -23,6 +23,7 @@ import org.nd4j.linalg.learning.config.NoOp;
 
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -58,6 +59,8 @@ final class HostUpdate {
         /** Told of a parameter that had a gradient, or has a value, that is not a finite number; perhaps at each iteration. */
         void notFinite(Trainable layer, String parameter, int iteration);
     }
+
+    private static final Gradient NO_GRADIENT = new DefaultGradient();
 
     private final BaseMultiLayerUpdater<?> updater;
     private final Units units;
@@ -140,12 +143,15 @@ final class HostUpdate {
      */
     void run(Gradient gradient, int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces, boolean writeUpdate,
             Predicate<Trainable> taken) {
-        normalised.forEach((name, norm) -> {
-            if (!taken.test(norm.layer)) {
-                norm.gradient = gradientOf(name, gradient);
-                norm.run(norm.gradient, batch, iteration);
-            }
-        });
+        if (normalised.values().stream().anyMatch(norm -> !taken.test(norm.layer))) {
+            Map<String, Gradient> byLayer = byLayer(gradient);
+            normalised.forEach((name, norm) -> {
+                if (!taken.test(norm.layer)) {
+                    norm.gradient = byLayer.getOrDefault(name, NO_GRADIENT);
+                    norm.run(norm.gradient, batch, iteration);
+                }
+            });
+        }
         for (Block block : blocks) {
             block.run(iteration, epoch, batch, workspaces, writeUpdate, taken);
         }
@@ -159,15 +165,17 @@ final class HostUpdate {
         }
     }
 
-    private static Gradient gradientOf(String layer, Gradient all) {
-        Gradient own = new DefaultGradient();
+    /** The gradient's entries, such as {@code 3_W}, for each layer by the name of the parameter. */
+    private static Map<String, Gradient> byLayer(Gradient all) {
+        Map<String, Gradient> byLayer = new HashMap<>();
         for (Map.Entry<String, INDArray> e : all.gradientForVariable().entrySet()) {
             int end = e.getKey().lastIndexOf('_');
-            if (end >= 0 && e.getKey().substring(0, end).equals(layer)) {
-                own.setGradientFor(e.getKey().substring(end + 1), e.getValue());
+            if (end >= 0) {
+                byLayer.computeIfAbsent(e.getKey().substring(0, end), layer -> new DefaultGradient())
+                        .setGradientFor(e.getKey().substring(end + 1), e.getValue());
             }
         }
-        return own;
+        return byLayer;
     }
 
     /** A layer with gradient normalisation. */

@@ -62,8 +62,9 @@ final class UpdateUnits implements HostUpdate.Units {
         return Layers.frozen(units.get(unit)) && homes.host(unit).ameanNumber().doubleValue() == 0;
     }
 
+    /** Steps of layers may be taken on several threads. */
     @Override
-    public void notFinite(Trainable layer, String parameter, int iteration) {
+    public synchronized void notFinite(Trainable layer, String parameter, int iteration) {
         if (!notFiniteSaid) {
             notFiniteSaid = true;
             LOG.warn("layer {} ({}), parameter {}: a gradient or value is infinite or not a number in iteration {}. It is passed on, as"

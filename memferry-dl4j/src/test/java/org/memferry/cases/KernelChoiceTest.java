@@ -67,7 +67,7 @@ class KernelChoiceTest {
     void withoutTheLibraryTrainingGoesOnAndTheFirstCauseIsSaidOnce() throws Exception {
         List<String> output = child(List.of(), List.of("env", "-u", "OMP_NUM_THREADS"), "hidden");
         assertThat(output).filteredOn(line -> line.contains("WARN") && line.contains("update kernel")).singleElement().asString()
-                .contains("The native update kernel was not loaded: linux-x86_64/libmemferry_update.so is not in the jar");
+                .contains("The native update kernel was not loaded: linux-x86_64/libmemferry.so is not in the jar");
         assertThat(output).filteredOn(line -> line.contains("update kernel: Java, ")).hasSize(1);
     }
 
@@ -144,7 +144,7 @@ class KernelChoiceTest {
             try (URLClassLoader loader = new URLClassLoader(path.toArray(new URL[0]), ClassLoader.getPlatformClassLoader()) {
                 @Override
                 public URL getResource(String name) {
-                    return name.endsWith("libmemferry_update.so") ? null : super.getResource(name);
+                    return name.endsWith("libmemferry.so") ? null : super.getResource(name);
                 }
             }) {
                 Thread.currentThread().setContextClassLoader(loader);

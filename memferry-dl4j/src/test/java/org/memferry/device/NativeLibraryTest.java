@@ -42,6 +42,7 @@ class NativeLibraryTest {
         assertThat(needed).isSubsetOf("libc.so.6", "libm.so.6");
     }
 
+    // B01
     @Test
     void aMissingAndABrokenLibraryAreNamedInOneLine(@TempDir Path directory) throws IOException {
         assertThat(NativeLibrary.load(null)).contains("not in the jar");
@@ -50,6 +51,18 @@ class NativeLibraryTest {
         Path broken = directory.resolve("broken.so");
         Files.write(broken, "not a library".getBytes(StandardCharsets.US_ASCII));
         assertThat(NativeLibrary.load(broken.toUri().toURL())).startsWith("UnsatisfiedLinkError").contains("broken").doesNotContain("\n");
+    }
+
+    // B01
+    @Test
+    void aLibraryForAnotherProcessorIsNamedInOneLine(@TempDir Path directory) throws Exception {
+        needNative();
+        byte[] library = Files.readAllBytes(Paths.get(NativeLibrary.class.getResource(NativeLibrary.RESOURCE).toURI()));
+        // The machine field of the ELF header: 183 is AArch64.
+        library[18] = (byte) 183;
+        Path foreign = Files.write(directory.resolve("foreign.so"), library);
+        assertThat(NativeLibrary.load(foreign.toUri().toURL())).startsWith("UnsatisfiedLinkError").contains("foreign.so")
+                .doesNotContain("\n");
     }
 
     private static void needNative() {

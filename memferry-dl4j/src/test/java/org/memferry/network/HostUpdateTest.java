@@ -175,6 +175,17 @@ class HostUpdateTest {
         }
     }
 
+    /** What a backward pass leaves: each layer's arrays in its shapes, over the network's flat gradients. */
+    private static Gradient gradientOf(NetworkAdapter adapter) {
+        Gradient gradient = new DefaultGradient(adapter.flattenedGradients());
+        for (NetworkUnit unit : adapter.units()) {
+            Layer layer = unit.layer;
+            layer.conf().getLayer().initializer().getGradientsFromFlattened(layer.conf(), layer.getGradientsViewArray())
+                    .forEach((key, array) -> gradient.setGradientFor(unit.name + "_" + key, array));
+        }
+        return gradient;
+    }
+
     private interface Values {
 
         double at(int layer, long element);
@@ -185,6 +196,7 @@ class HostUpdateTest {
 
         private final DataType type;
         private final NetworkAdapter stock;
+        private final Gradient gradient;
         private final INDArray initial;
         private final INDArray initialState;
         private final List<Ours> ours = new ArrayList<>();
@@ -194,6 +206,7 @@ class HostUpdateTest {
             stock = NetworkAdapter.of(network(configuration));
             ((MultiLayerNetwork) stock.network()).init();
             stock.initGradientsView();
+            gradient = gradientOf(stock);
             initial = stock.flattenedParams().dup();
             ((MultiLayerNetwork) stock.network()).getUpdater();
             initialState = stock.updater().getStateViewArray().dup();
@@ -235,7 +248,7 @@ class HostUpdateTest {
             }
             INDArray given = Nd4j.createFromArray(all).castTo(type);
             stock.flattenedGradients().assign(given.reshape(stock.flattenedGradients().shape()));
-            stock.updater().update(gradient(stock), iteration, epoch, batch, LayerWorkspaceMgr.noWorkspaces());
+            stock.updater().update(gradient, iteration, epoch, batch, LayerWorkspaceMgr.noWorkspaces());
             stock.flattenedParams().subi(stock.flattenedGradients().reshape(stock.flattenedParams().shape()));
             Object parameters = values(stock.flattenedParams());
             Object updates = values(stock.flattenedGradients());
@@ -244,7 +257,7 @@ class HostUpdateTest {
                 String when = " with " + kind + " gradients, iteration " + iteration + ", " + type + ", " + o.engine;
                 o.adapter.flattenedGradients().assign(given.reshape(o.adapter.flattenedGradients().shape()));
                 Set<Trainable> alone = stepSome(o, iteration, epoch, batch, writeUpdate);
-                o.update.run(gradient(o.adapter), iteration, epoch, batch, LayerWorkspaceMgr.noWorkspaces(), writeUpdate, alone::contains);
+                o.update.run(o.gradient, iteration, epoch, batch, LayerWorkspaceMgr.noWorkspaces(), writeUpdate, alone::contains);
                 same(parameters, o.adapter.flattenedParams(), "parameters" + when);
                 assertThat(mismatch(state, values(o.updater.getStateViewArray()))).as("first of the state that differs%s", when).isEqualTo(-1);
                 if (writeUpdate) {
@@ -264,16 +277,6 @@ class HostUpdateTest {
                 }
             }
             return alone;
-        }
-
-        private static Gradient gradient(NetworkAdapter adapter) {
-            Gradient gradient = new DefaultGradient(adapter.flattenedGradients());
-            for (NetworkUnit unit : adapter.units()) {
-                Layer layer = unit.layer;
-                layer.conf().getLayer().initializer().getGradientsFromFlattened(layer.conf(), layer.getGradientsViewArray())
-                        .forEach((key, array) -> gradient.setGradientFor(unit.name + "_" + key, array));
-            }
-            return gradient;
         }
 
         private void same(Object expected, INDArray actual, String what) {
@@ -313,6 +316,7 @@ class HostUpdateTest {
     private static final class Ours implements AutoCloseable {
 
         final NetworkAdapter adapter;
+        final Gradient gradient;
         final UpdateEngine engine;
         final BaseMultiLayerUpdater<?> updater;
         final HostUpdate update;
@@ -338,6 +342,7 @@ class HostUpdateTest {
             HostBlocks blocks = HostBlocks.over(units, flat, adapter.flattenedGradients(), stateArray);
             updater = adapter.ferryUpdater(new StockHook(), blocks, stateArray);
             UpdaterState.initialise(updater);
+            gradient = gradientOf(adapter);
             engine = engine(kernel);
             update = new HostUpdate(updater, blocks, engine, regions.toArray(new Region[0]), ElementType.of(type), true,
                     new UpdateUnits(units, homes, adapter.backwardOrder(), layer -> layer));

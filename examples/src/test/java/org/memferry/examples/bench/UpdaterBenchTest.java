@@ -36,6 +36,7 @@ class UpdaterBenchTest {
                 + FIGURE + " ulp_vs_dl4j=" + ulp + " stream_vs_memcpy=" + ofStream + " vs_dl4j_in_our_memory=" + ofStock;
     }
 
+    // B60
     @ParameterizedTest
     @EnumSource(value = UpdateRule.class, mode = EnumSource.Mode.EXCLUDE, names = "ADABELIEF")
     void everyRuleHasStocksBitsAndAFigureForEveryYardstick(UpdateRule rule) {
