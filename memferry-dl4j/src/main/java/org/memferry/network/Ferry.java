@@ -106,6 +106,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** Per unit whether its step may be taken while backward goes on. */
     private boolean[] earlySteps;
     private LayerSteps steps;
+    private final ScoreNorms norms = new ScoreNorms();
     private final Step step = new Step();
     private boolean stepTaken;
     private boolean slowListenerNamed;
@@ -299,6 +300,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             int index = i;
             ShadowLayer layer = shadow.add(unit.name, unit.offset, bindings.get(i).slices(), () -> userTouchesLayer(index));
             bindMaster(i, layer);
+            if (!description.layers().get(i).readAfterBackward()) {
+                norms.add(unit, layer, type);
+            }
         }
         adapter.setFlattenedParams(trackedParams);
         if (oldGradients != null) {
@@ -523,6 +527,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         step.epoch = adapter.epoch();
         step.batch = adapter.network().batchSize();
         step.writeUpdate = updateIsRead();
+        norms.open();
         boolean early = plan.updateTiming() == UpdateTiming.EAGER && (request.eagerUpdate() == Boolean.TRUE || !isReadBeforeStep());
         if (!steps.open(early)) {
             throw new MemFerryException("an earlier iteration was given up in the middle of backward. " + LayerSteps.advice());
@@ -531,6 +536,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     /** Takes the step of a unit whose gradient is in host memory; on the thread of the steps. */
     private void takeStep(int unit) {
+        norms.take(shadow.layers().get(unit));
         hostUpdate.step(units.get(unit).trainable, step.iteration, step.epoch, step.batch, step.writeUpdate);
         shadow.engine().updated(unit);
     }
@@ -684,6 +690,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (engine != null && engine.phase() == Phase.BACKWARD && Thread.currentThread() == owner) {
             backwardEnded(adapter.network());
         }
+    }
+
+    /** The parameters of a layer whose step may have been taken, as the score shall see them; null if it shall see them themselves. */
+    Map<String, INDArray> standIns(ShadowLayer layer) {
+        IterationEngine engine = shadow.engine();
+        boolean scored = engine != null && engine.phase() == Phase.UPDATE && Thread.currentThread() == owner;
+        return scored && steps != null && steps.isClaimed(layer.index()) ? norms.table(layer) : null;
     }
 
     @Override

@@ -61,6 +61,10 @@ final class ParameterMap extends LinkedHashMap<String, INDArray> {
     public Set<Map.Entry<String, INDArray>> entrySet() {
         if (ferry != null && walkedForScore) {
             ferry.walked();
+            Map<String, INDArray> standIns = ferry.standIns(layer);
+            if (standIns != null) {
+                return standIns.entrySet();
+            }
         } else if (ferry != null) {
             ferry.graphBuilt(layer);
         }

@@ -1,7 +1,6 @@
 package org.memferry.network;
 
 import org.deeplearning4j.nn.api.Layer;
-import org.deeplearning4j.nn.api.TrainingConfig;
 import org.deeplearning4j.nn.api.layers.IOutputLayer;
 import org.deeplearning4j.nn.conf.layers.BaseLayer;
 import org.deeplearning4j.nn.layers.FrozenLayer;
@@ -11,7 +10,6 @@ import org.memferry.plan.NetworkDescription;
 import org.memferry.shadow.ParameterSlice;
 import org.memferry.update.ElementType;
 import org.nd4j.linalg.api.buffer.DataType;
-import org.nd4j.linalg.learning.regularization.Regularization;
 import org.memferry.nd4j.RegionArrays;
 
 import java.util.ArrayList;
@@ -68,23 +66,13 @@ final class Traits {
     }
 
     /**
-     * True if DL4J reads the parameters once more for the score: an output layer's for its loss, regularised ones for their penalty. A
-     * SameDiff graph keeps its arrays, so that nobody can say when it has read them for the last time.
+     * True if DL4J reads the parameters once more for the score, and norms of them will not do: an output layer's for its loss, some
+     * regularised ones for their penalty. A SameDiff graph keeps its arrays, so that nobody can say when it has read them for the last
+     * time.
      */
     private static boolean isReadForScore(NetworkUnit unit) {
         return Layers.sameDiff(unit) || unit.layer != null && Layers.any(unit.layer, l -> l instanceof IOutputLayer)
-                || isPenalised(unit);
-    }
-
-    private static boolean isPenalised(NetworkUnit unit) {
-        TrainingConfig config = unit.trainable.getConfig();
-        for (String key : unit.trainable.paramTable(false).keySet()) {
-            List<Regularization> terms = config.getRegularizationByParam(key);
-            if (terms != null && !terms.isEmpty()) {
-                return true;
-            }
-        }
-        return false;
+                || !ScoreNorms.canStandIn(unit);
     }
 
     /**

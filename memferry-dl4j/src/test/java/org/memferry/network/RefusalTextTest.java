@@ -119,6 +119,7 @@ class RefusalTextTest {
         refuses("expect(0, 0", () -> MemFerryConfig.builder().expect(0));
         refuses("parameterSlots: 1", () -> MemFerryConfig.builder().parameterSlots(1));
         refuses("'lots'", () -> MemFerryConfig.builder().headroom("lots"));
+        refuses("NONE", () -> MemFerryConfig.builder().strategy(Strategy.NONE));
         refuses("RESIDENT, DIRECT", () -> PlacementRules.none().place("0", Placement.RESIDENT, Placement.DIRECT));
         refuses("NONE", () -> PlacementRules.none().placeGradient("0", GradientHome.NONE));
     }

@@ -1,0 +1,115 @@
+package org.memferry.cases;
+
+import org.deeplearning4j.nn.api.Model;
+import org.deeplearning4j.nn.conf.inputs.InputType;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.memferry.MemFerry;
+import org.memferry.MemFerryConfig;
+import org.memferry.base.OutOfMemoryException;
+import org.memferry.plan.Plan;
+import org.memferry.plan.Strategy;
+import org.nd4j.linalg.api.ndarray.INDArray;
+import org.nd4j.linalg.dataset.DataSet;
+import org.nd4j.linalg.learning.config.Adam;
+
+import java.io.File;
+import java.nio.file.Path;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+/** A network is measured while it trains, then goes on by the plan of a strategy, and nobody can tell from its numbers. */
+class StrategiesTest {
+
+    private static final String DEVICE = "emulated:1MB,poison,delay=11/100";
+    private static final InputType INPUT = InputType.feedForward(Nets.INPUTS);
+
+    @ParameterizedTest
+    @EnumSource(names = "NONE", mode = EnumSource.Mode.EXCLUDE)
+    void everyStrategyTrainsLikeStockWhileItIsMeasuredAndAfterwards(Strategy strategy) {
+        Nets.Kind kind = Nets.Kind.values()[strategy.ordinal() % 2];
+        Model stock = kind.create(new Adam(1e-2));
+        Model net = kind.create(new Adam(1e-2));
+        try (MemFerry ferry = MemFerry.attach(net, config(strategy).build())) {
+            for (int step = 0; step < 20; step++) {
+                Nets.train(stock, step, 1);
+                Nets.train(net, step, 1);
+                Numbers.assertSame(stock, net, "after step " + (step + 1));
+            }
+            assertThat(ferry.profile().measured()).isTrue();
+            assertThat(ferry.profile().layers().subList(0, 3)).as("DL4J's forward leaves the output layer out")
+                    .allSatisfy(layer -> assertThat(layer.forwardNanos()).isPositive());
+            assertThat(ferry.profile().layers()).hasSize(4).allSatisfy(layer -> {
+                assertThat(layer.backwardNanos()).isPositive();
+                assertThat(layer.updateNanos()).isPositive();
+            });
+            assertThat(strategy == Strategy.AUTO || ferry.plan().strategy() == strategy).as("the plan is the strategy's").isTrue();
+            Strategy chosen = ferry.plan().strategy();
+            boolean zero = chosen == Strategy.ZERO_OFFLOAD || chosen == Strategy.NATIVE_OFFLOAD;
+            assertThat(ferry.plan().updateTiming().waitsForCopies()).isEqualTo(zero);
+            assertThat(ferry.metrics().iterations()).as("iterations, those under other plans included").isEqualTo(20);
+            assertThat(ferry.metrics().device().openRegions()).as("parameters, gradients, state, slab").isLessThanOrEqualTo(4);
+        }
+        Nets.train(stock, 20, 1);
+        Nets.train(net, 20, 1);
+        Numbers.assertSame(stock, net, "after close");
+    }
+
+    @Test
+    void aSavedProfileSparesTheMeasurementWhereNetworkBatchAndDeviceAreTheSame(@TempDir Path directory) {
+        File file = directory.resolve("net.profile.json").toFile();
+        Model net = Nets.layers(new Adam(1e-2));
+        try (MemFerry ferry = MemFerry.attach(net, config(Strategy.STREAM).profile(file).build())) {
+            Nets.train(net, 0, 12);
+        }
+        assertThat(file).exists();
+        Model again = Nets.layers(new Adam(1e-2));
+        try (MemFerry ferry = MemFerry.attach(again, config(Strategy.STREAM).profile(file).build())) {
+            assertThat(ferry.plan().strategy()).as("plan at attach").isEqualTo(Strategy.STREAM);
+            assertThat(ferry.profile()).isNotNull();
+        }
+        try (MemFerry ferry = MemFerry.attach(again, MemFerryConfig.builder().device(DEVICE).expect(2 * Nets.BATCH, INPUT)
+                .strategy(Strategy.STREAM).profile(file).build())) {
+            assertThat(ferry.profile()).as("a profile of another batch is not used").isNull();
+        }
+    }
+
+    @Test
+    void aStrategyThatDoesNotFitIsRefusedAtAttachWithItsNumbers() {
+        Model net = Nets.layers(new Adam(1e-2));
+        INDArray before = net.params().dup();
+        assertThatThrownBy(() -> MemFerry.attach(net, MemFerryConfig.builder().device("emulated:9KB").expect(1, INPUT)
+                .strategy(Strategy.NATIVE_OFFLOAD).build())).isInstanceOf(OutOfMemoryException.class)
+                .hasMessageContaining("NATIVE_OFFLOAD needs").hasMessageContaining("deviceMemory");
+        assertThat(net.params()).isEqualTo(before);
+        Nets.train(net, 0, 1);
+    }
+
+    // B49
+    @Test
+    void aBatchLargerThanPlannedForShrinksWhatIsResident() {
+        Model stock = Nets.layers(new Adam(1e-2));
+        Model net = Nets.layers(new Adam(1e-2));
+        try (MemFerry ferry = MemFerry.attach(net, MemFerryConfig.builder().device("emulated:20KB").expect(Nets.BATCH, INPUT).build())) {
+            Plan small = ferry.plan();
+            Nets.train(stock, 0, 2);
+            Nets.train(net, 0, 2);
+            DataSet large = new DataSet(Nets.gaussian(1, 4 * Nets.BATCH, Nets.INPUTS), Nets.classes(2, 4 * Nets.BATCH, Nets.CLASSES));
+            Nets.fit(stock, large);
+            Nets.fit(net, large);
+            assertThat(ferry.plan().budget().activationBytes()).isGreaterThan(small.budget().activationBytes());
+            assertThat(ferry.plan().slabBytes()).isLessThan(small.slabBytes()).isLessThanOrEqualTo(ferry.plan().budget().slabLimit());
+            assertThat(ferry.metrics().device().slabBytes()).isEqualTo(ferry.plan().slabBytes());
+            Nets.train(stock, 3, 2);
+            Nets.train(net, 3, 2);
+            Numbers.assertSame(stock, net, "after a batch four times as large");
+        }
+    }
+
+    private static MemFerryConfig.Builder config(Strategy strategy) {
+        return MemFerryConfig.builder().device(DEVICE).expect(Nets.BATCH, INPUT).strategy(strategy).updateThreads(1);
+    }
+}
