@@ -3,6 +3,7 @@ package org.memferry.network;
 import org.memferry.device.Device;
 import org.memferry.device.Region;
 import org.memferry.device.Ticket;
+import org.memferry.plan.Profile;
 
 import java.util.Arrays;
 
@@ -11,11 +12,17 @@ final class LinkProbe {
 
     private static final long BYTES = 8 << 20;
     private static final int COPIES = 5;
+    /** Copies of less say more of how long a copy takes to begin than of the link's rate. */
+    private static final long TELLING_BYTES = 1 << 20;
+    /** Rates that differ by no more are those of one link. */
+    private static final double NEAR = 1.5;
 
+    private final long bytes;
     private final double bytesPerSecondToDevice;
     private final double bytesPerSecondToHost;
 
-    private LinkProbe(double toDevice, double toHost) {
+    private LinkProbe(long bytes, double toDevice, double toHost) {
+        this.bytes = bytes;
         this.bytesPerSecondToDevice = toDevice;
         this.bytesPerSecondToHost = toHost;
     }
@@ -44,12 +51,22 @@ final class LinkProbe {
                 toHost[i] = bytes / ((System.nanoTime() - half) / 1e9);
             }
         }
-        return new LinkProbe(median(toDevice), median(toHost));
+        return new LinkProbe(bytes, median(toDevice), median(toHost));
     }
 
     private static double median(double[] values) {
         Arrays.sort(values);
         return values[values.length / 2];
+    }
+
+    /** Whether a profile with these rates can be of this link; where too little could be copied to tell, it can. */
+    boolean isLinkOf(Profile profile) {
+        return bytes < TELLING_BYTES || isNear(profile.bytesPerSecondToDevice(), bytesPerSecondToDevice)
+                && isNear(profile.bytesPerSecondToHost(), bytesPerSecondToHost);
+    }
+
+    private static boolean isNear(double a, double b) {
+        return a < NEAR * b && b < NEAR * a;
     }
 
     double bytesPerSecondToDevice() {

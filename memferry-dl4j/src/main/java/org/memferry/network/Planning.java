@@ -138,8 +138,7 @@ final class Planning {
         }
         try {
             Profile found = ProfileFile.find(file, key()).orElse(null);
-            if (found != null && isNear(found.bytesPerSecondToDevice(), link.bytesPerSecondToDevice())
-                    && isNear(found.bytesPerSecondToHost(), link.bytesPerSecondToHost())) {
+            if (found != null && link.isLinkOf(found)) {
                 LOG.info("profile of {} is used", file);
                 return found;
             }
@@ -147,10 +146,6 @@ final class Planning {
             throw new MemFerryException("cannot read the profile " + file + ": " + e.getMessage() + ". Delete it, or name another file.", e);
         }
         return null;
-    }
-
-    private static boolean isNear(double a, double b) {
-        return a < DRIFT * b && b < DRIFT * a;
     }
 
     /** What a profile holds for: configuration, batch and input shapes, device, type of the numbers. */
