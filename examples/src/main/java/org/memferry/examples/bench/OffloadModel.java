@@ -28,6 +28,7 @@ import org.nd4j.linalg.lossfunctions.LossFunctions.LossFunction;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Random;
@@ -91,6 +92,14 @@ enum OffloadModel {
             layers.layer(pooling()).layer(new DenseLayer.Builder().nOut(192).build()).layer(new DenseLayer.Builder().nOut(192).build());
             return new MultiLayerNetwork(layers.layer(output()).setInputType(input).build());
         }
+    },
+
+    /** Four small dense layers, to see that a bench works: an iteration is too short to tell anything. */
+    TINY(8, 2, InputType.feedForward(64)) {
+        @Override
+        NeuralNetwork configured() {
+            return dense(repeated(4, 64));
+        }
     };
 
     private static final int BATCHES = 4;
@@ -112,6 +121,11 @@ enum OffloadModel {
 
     /** A new network of this kind that is not initialised; the same weights each time it is. */
     abstract NeuralNetwork configured();
+
+    /** All that a measurement is made of. */
+    static List<OffloadModel> measured() {
+        return List.copyOf(EnumSet.complementOf(EnumSet.of(TINY)));
+    }
 
     /** Name as on the command line. */
     String title() {

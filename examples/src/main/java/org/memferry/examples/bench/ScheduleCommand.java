@@ -17,14 +17,14 @@ import java.util.concurrent.Callable;
 public final class ScheduleCommand implements Callable<Integer> {
 
     @Option(names = "--models", paramLabel = "MODEL", split = ",",
-            description = "Of ${COMPLETION-CANDIDATES}. Default: all.")
+            description = "Of ${COMPLETION-CANDIDATES}. Default: all but TINY.")
     private List<OffloadModel> models;
 
     @Option(names = "--rounds", paramLabel = "N", defaultValue = "5",
             description = "Blocks of five iterations of each strategy. Default: ${DEFAULT-VALUE}.")
     private int rounds;
 
-    @Option(names = "--quick", description = "One network, one link, one block: shows that it works, not how fast.")
+    @Option(names = "--quick", description = "One small network, one link, one block: shows that it works, not how fast.")
     private boolean quick;
 
     @Spec
@@ -36,7 +36,7 @@ public final class ScheduleCommand implements Callable<Integer> {
             throw new ParameterException(spec.commandLine(), "--rounds: " + rounds + " (expected: >= 1)");
         }
         Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
-        List<OffloadModel> chosen = models != null ? models : quick ? List.of(OffloadModel.CNN) : List.of(OffloadModel.values());
+        List<OffloadModel> chosen = models != null ? models : quick ? List.of(OffloadModel.TINY) : OffloadModel.measured();
         ScheduleBench bench = new ScheduleBench(chosen, quick ? ScheduleBench.RATIOS.subList(0, 1) : ScheduleBench.RATIOS, quick ? 1 : rounds,
                 screen);
         bench.run();
