@@ -33,9 +33,27 @@ class BenchCommandTest {
     }
 
     @Test
+    void everyStrategyTrainsToPlainDl4jsBitsInAProcessOfItsOwn() {
+        assertThat(run("schedule", "--quick")).isZero();
+        String[] lines = out.toString().strip().split("\\R");
+        assertThat(out.toString()).contains("ZERO_OFFLOAD").contains("NATIVE_OFFLOAD").contains("GO_MEMFERRY").contains("STREAM");
+        assertThat(lines[lines.length - 2]).matches("RESULT name=bench-schedule model=tiny device=emulated dilation=2.0 link_gbps=[\\d.]+"
+                + " transfer_over_compute=[\\d.]+ bound=(transfer|compute|other) vs_zero_offload=[\\d.]+ vs_native_offload=[\\d.]+"
+                + " vs_lower_bound=[\\d.]+ parity=bit-identical");
+        assertThat(lines[lines.length - 1]).matches("RESULT name=bench-schedule-mean vs_zero_offload=[\\d.]+");
+    }
+
+    @Test
+    void theSimulatorSaysTheDeviceBytesOfEveryStrategyFromAnotherProcesssProfile() {
+        assertThat(run("simulator", "--quick")).isZero();
+        assertThat(out.toString().strip().lines().reduce((a, b) -> b).orElse(""))
+                .matches("RESULT name=bench-simulator runs=6 median_error=[\\d.]+ worst_error=[\\d.]+ peak_exact=true");
+    }
+
+    @Test
     void noBenchIsRefused() {
         assertThat(run()).isEqualTo(2);
-        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state)");
+        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state or schedule or simulator)");
     }
 
     @Test
@@ -45,6 +63,8 @@ class BenchCommandTest {
         assertThat(run("updater", "--rounds", "0")).isEqualTo(2);
         assertThat(run("updater", "--params", "1000000000000000")).isEqualTo(2);
         assertThat(run("fit", "--pairs", "0")).isEqualTo(2);
+        assertThat(run("schedule", "--rounds", "0")).isEqualTo(2);
+        assertThat(run("simulator", "--rounds", "0")).isEqualTo(2);
         assertThat(run("big-state", "--steps", "0")).isEqualTo(2);
         assertThat(run("big-state", "--params", "-1")).isEqualTo(2);
         assertThat(run("big-state", "--params", "1000000000000")).isEqualTo(2);

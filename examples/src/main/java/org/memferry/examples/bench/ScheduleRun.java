@@ -1,0 +1,127 @@
+package org.memferry.examples.bench;
+
+import org.deeplearning4j.nn.api.NeuralNetwork;
+import org.memferry.examples.ResultLine;
+import org.memferry.plan.NetworkDescription;
+import org.memferry.plan.Profile;
+import org.memferry.plan.Strategy;
+import org.memferry.planner.LowerBound;
+import org.nd4j.linalg.dataset.DataSet;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.Consumer;
+
+/**
+ * Trains one network by every strategy, in turns, on emulated devices of one {@link Setting}, and compares their times and, with a plain
+ * network, their bits. Runs in a process of its own; see {@link ChildProcess}.
+ */
+final class ScheduleRun {
+
+    static final List<Strategy> STRATEGIES = List.of(Strategy.ZERO_OFFLOAD, Strategy.NATIVE_OFFLOAD, Strategy.MEMFERRY,
+            Strategy.GO_MEMFERRY, Strategy.STREAM, Strategy.AUTO);
+
+    private final OffloadModel model;
+    private final double transferOverCompute;
+    private final int rounds;
+    private final List<DataSet> batches;
+    private final List<Contestant> contestants = new ArrayList<>();
+    private Setting setting;
+
+    /**
+     * @param model               what is trained
+     * @param transferOverCompute see {@link Setting#find}
+     * @param rounds              blocks of iterations of each strategy that count
+     */
+    ScheduleRun(OffloadModel model, double transferOverCompute, int rounds) {
+        this.model = model;
+        this.transferOverCompute = transferOverCompute;
+        this.rounds = rounds;
+        this.batches = model.batches();
+    }
+
+    /** Entry of the child process: model, transfer over compute, rounds. */
+    public static void main(String[] arguments) throws IOException {
+        OffloadModel model = OffloadModel.valueOf(arguments[0].toUpperCase(Locale.ROOT));
+        new ScheduleRun(model, Double.parseDouble(arguments[1]), Integer.parseInt(arguments[2])).run(System.out::println);
+    }
+
+    /** Runs everything. Hands on a result line for the whole, and one per strategy. */
+    void run(Consumer<String> lines) throws IOException {
+        setting = Setting.find(model, batches, transferOverCompute);
+        File profile = File.createTempFile("memferry-bench", ".profile.json");
+        try {
+            Files.delete(profile.toPath());
+            for (Strategy strategy : STRATEGIES) {
+                // The device of NATIVE_OFFLOAD is another one: its profile would not be found, and the file be overwritten.
+                File file = strategy == Strategy.NATIVE_OFFLOAD ? null : profile;
+                contestants.add(Contestant.attach(model, batches, strategy, setting.device(strategy), file));
+            }
+            train();
+            report(lines);
+        } finally {
+            contestants.forEach(Contestant::close);
+            Files.deleteIfExists(profile.toPath());
+        }
+    }
+
+    private void train() {
+        for (int round = 0; round < rounds; round++) {
+            for (int i = 0; i < contestants.size(); i++) {
+                contestants.get((round + i) % contestants.size()).block();
+            }
+        }
+    }
+
+    private Contestant of(Strategy strategy) {
+        return contestants.get(STRATEGIES.indexOf(strategy));
+    }
+
+    private void report(Consumer<String> lines) {
+        Contestant zero = of(Strategy.ZERO_OFFLOAD);
+        NetworkDescription network = zero.plan().network();
+        Profile profile = zero.profile();
+        boolean identical = identical();
+        lines.accept(new ResultLine("setting").add("params", network.parameterCount()).add("link_gbps", decimals(5, setting.gigabytesPerSecond()))
+                .add("dilation", setting.dilation()).add("compute_ms", decimals(1, Setting.computeNanos(profile) / 1e6))
+                .add("transfer_over_compute", decimals(3, setting.transferOverCompute(network, profile)))
+                .add("bound_ms", decimals(1, LowerBound.of(network, profile).stepNanos() / 1e6))
+                .add("bound_by", LowerBound.of(network, profile).part())
+                .add("parity", identical ? "bit-identical" : "different").toString());
+        double bound = LowerBound.of(network, profile).stepNanos() / 1e6;
+        for (Contestant c : contestants) {
+            lines.accept(new ResultLine(c.strategy().name()).add("step_ms", decimals(1, c.measuredMillis()))
+                    .add("simulated_ms", decimals(1, c.simulation().stepNanos() / 1e6)).add("device_bytes", setting.bytes(c.strategy()))
+                    .add("slab_bytes", c.slabBytes()).add("steps", c.plan().updateTiming())
+                    .add("vs_zero_offload", decimals(3, zero.times(c)))
+                    .add("vs_native_offload", decimals(3, of(Strategy.NATIVE_OFFLOAD).times(c)))
+                    .add("vs_lower_bound", decimals(3, c.measuredMillis() / bound)).toString());
+        }
+    }
+
+    private static String decimals(int count, double value) {
+        return String.format(Locale.ROOT, "%." + count + "f", value);
+    }
+
+    /** Whether every strategy's parameters equal, to the bit, those of a plain network after as many iterations on the same batches. */
+    private boolean identical() {
+        NeuralNetwork plain = model.configured();
+        plain.init();
+        List<Contestant> byIterations = new ArrayList<>(contestants);
+        byIterations.sort(Comparator.comparingInt(Contestant::iterations));
+        boolean identical = true;
+        int trained = 0;
+        for (Contestant c : byIterations) {
+            for (; trained < c.iterations(); trained++) {
+                plain.fit(batches.get(trained % batches.size()));
+            }
+            identical &= Bits.maxUlp(plain.params(), c.network().params()) == 0;
+        }
+        return identical;
+    }
+}

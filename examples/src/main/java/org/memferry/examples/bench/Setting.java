@@ -1,0 +1,100 @@
+package org.memferry.examples.bench;
+
+import org.memferry.plan.LayerProfile;
+import org.memferry.plan.NetworkDescription;
+import org.memferry.plan.Plan;
+import org.memferry.plan.Profile;
+import org.memferry.plan.Strategy;
+import org.memferry.planner.StrategyPlanner;
+import org.nd4j.linalg.dataset.DataSet;
+
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * The emulated devices that a network's strategies compete on: one of the smallest size in which ZERO_OFFLOAD runs, activations included,
+ * for all strategies but NATIVE_OFFLOAD, which needs more and gets the smallest in which it runs itself; and a link that is as slow beside
+ * the network's computation as asked for.
+ */
+final class Setting {
+
+    private static final double BYTES_PER_GB = 1L << 30;
+    /** Holds every network of the bench as a whole. */
+    private static final String ROOMY = "emulated:1GB,dilation=";
+
+    private final double dilation;
+    private final double gigabytesPerSecond;
+    private final long zeroBytes;
+    private final long nativeBytes;
+
+    private Setting(double dilation, double gigabytesPerSecond, long zeroBytes, long nativeBytes) {
+        this.dilation = dilation;
+        this.gigabytesPerSecond = gigabytesPerSecond;
+        this.zeroBytes = zeroBytes;
+        this.nativeBytes = nativeBytes;
+    }
+
+    /**
+     * Trains the network a few times on a device with room and a link without limits, and derives sizes and link rate from what was seen.
+     *
+     * @param transferOverCompute time of all parameters on the link over the time of forward and backward
+     */
+    static Setting find(OffloadModel model, List<DataSet> batches, double transferOverCompute) {
+        try (Contestant scout = Contestant.attach(model, batches, Strategy.ZERO_OFFLOAD, ROOMY + model.dilation, null)) {
+            Plan plan = scout.plan();
+            NetworkDescription network = plan.network();
+            long activations = plan.budget().activationBytes();
+            double seconds = transferOverCompute * computeNanos(scout.profile()) / 1e9;
+            return new Setting(model.dilation, network.parameterBytes() / seconds / BYTES_PER_GB,
+                    activations + StrategyPlanner.smallestBudget(Strategy.ZERO_OFFLOAD, network, scout.profile()),
+                    activations + StrategyPlanner.smallestBudget(Strategy.NATIVE_OFFLOAD, network, scout.profile()));
+        }
+    }
+
+    /** Reads what {@link #toString} wrote. */
+    static Setting parse(String text) {
+        Map<String, String> fields = ChildProcess.parse(text.replace(';', ' '));
+        return new Setting(Double.parseDouble(fields.get("dilation")), Double.parseDouble(fields.get("link")),
+                Long.parseLong(fields.get("zero")), Long.parseLong(fields.get("native")));
+    }
+
+    /** Forward and backward of all layers. */
+    static long computeNanos(Profile profile) {
+        return profile.layers().stream().mapToLong(Setting::computeNanos).sum();
+    }
+
+    private static long computeNanos(LayerProfile layer) {
+        return layer.forwardNanos() + layer.backwardNanos();
+    }
+
+    /** Time of all parameters on the link, over forward and backward as a profile has them. */
+    double transferOverCompute(NetworkDescription network, Profile profile) {
+        return network.parameterBytes() / (gigabytesPerSecond * BYTES_PER_GB) * 1e9 / computeNanos(profile);
+    }
+
+    /** Rate of the link either way, 1 GB = 2^30 bytes. */
+    double gigabytesPerSecond() {
+        return gigabytesPerSecond;
+    }
+
+    /** How many times as long as measured each layer lasts. */
+    double dilation() {
+        return dilation;
+    }
+
+    /** Bytes of the device of a strategy. */
+    long bytes(Strategy strategy) {
+        return strategy == Strategy.NATIVE_OFFLOAD ? nativeBytes : zeroBytes;
+    }
+
+    /** Specification of the device of a strategy. */
+    String device(Strategy strategy) {
+        return String.format(Locale.ROOT, "emulated:%d,h2d=%.9f,d2h=%2$.9f,dilation=%s", bytes(strategy), gigabytesPerSecond, dilation);
+    }
+
+    @Override
+    public String toString() {
+        return "dilation=" + dilation + ";link=" + gigabytesPerSecond + ";zero=" + zeroBytes + ";native=" + nativeBytes;
+    }
+}
