@@ -1,12 +1,15 @@
 package org.memferry;
 
 import org.deeplearning4j.nn.api.Model;
+import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.graph.ComputationGraph;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.memferry.network.Ferry;
+import org.memferry.network.NetworkWork;
 import org.memferry.network.Restore;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
+import org.memferry.plan.Workload;
 import org.memferry.report.PlanTable;
 
 import java.io.File;
@@ -65,6 +68,18 @@ public final class MemFerry implements AutoCloseable {
      */
     public static ComputationGraph restoreComputationGraph(File file, boolean loadUpdater, MemFerryConfig config) {
         return Restore.computationGraph(file, loadUpdater, config.request(null));
+    }
+
+    /**
+     * What a network has to do in an iteration, told without running or initialising it: the input of
+     * {@link org.memferry.planner.Forecast}.
+     *
+     * @param batch examples in an iteration
+     * @param types one input type per network input, with the length of time where there is one
+     * @throws org.memferry.base.RefusedException if the network is of a kind that is not served, or the types do not fit it
+     */
+    public static Workload describe(Model network, int batch, InputType... types) {
+        return NetworkWork.of(network, batch, types);
     }
 
     /** The attachment of a network, or null if it has none. */

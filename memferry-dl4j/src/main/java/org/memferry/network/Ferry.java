@@ -209,27 +209,32 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             throw new RefusedException("the network is initialised already: use MemFerry.attach(network, config), which keeps its weights");
         }
         Support.checkConfiguration(adapter);
-        // A twin of the same configuration is initialised first, on memory that is never written, so that a refusal leaves the
-        // network itself untouched.
-        NetworkAdapter twin = adapter.twin();
-        Device scratch = Devices.open("host");
-        NetworkDescription description;
+        // Described by a twin first, so that a refusal leaves the network itself untouched.
+        NetworkDescription description = describe(adapter, twin -> { });
         boolean rank2 = Support.rank2();
-        try {
-            long count = adapter.countParameters();
-            Region region = scratch.allocateHost(Math.multiplyExact(count, (long) RegionArrays.elementBytes(adapter.dataType())), "twin");
-            twin.init(RegionArrays.vector(region, 0, adapter.dataType(), count, rank2));
-            List<NetworkUnit> units = twin.units();
-            description = Traits.describe(twin, units, bindings(twin, units, twin.flattenedParams()));
-            region.close();
-        } finally {
-            scratch.close();
-        }
         return open(adapter, request, description, rank2, ferry -> {
             init.accept(ferry);
             List<NetworkUnit> units = adapter.units();
             ferry.takeOver(units, bindings(adapter, units, ferry.plainParams), true);
         });
+    }
+
+    /**
+     * Describes a network by a twin of the same configuration, which is initialised on memory that is never written.
+     *
+     * @param meanwhile is given the twin while it lives
+     */
+    static NetworkDescription describe(NetworkAdapter adapter, Consumer<NetworkAdapter> meanwhile) {
+        NetworkAdapter twin = adapter.twin();
+        long count = adapter.countParameters();
+        long bytes = Math.multiplyExact(count, (long) RegionArrays.elementBytes(adapter.dataType()));
+        try (Device scratch = Devices.open("host"); Region region = scratch.allocateHost(bytes, "twin")) {
+            twin.init(RegionArrays.vector(region, 0, adapter.dataType(), count, Support.rank2()));
+            List<NetworkUnit> units = twin.units();
+            NetworkDescription description = Traits.describe(twin, units, bindings(twin, units, twin.flattenedParams()));
+            meanwhile.accept(twin);
+            return description;
+        }
     }
 
     private static Ferry open(NetworkAdapter adapter, AttachRequest request, NetworkDescription description, boolean rank2,

@@ -5,6 +5,7 @@ import org.deeplearning4j.nn.api.Model;
 import org.deeplearning4j.nn.conf.ComputationGraphConfiguration;
 import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.WorkspaceMode;
+import org.deeplearning4j.nn.conf.graph.LayerVertex;
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.conf.memory.NetworkMemoryReport;
 import org.deeplearning4j.nn.gradient.Gradient;
@@ -21,6 +22,7 @@ import org.nd4j.linalg.factory.Nd4j;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -227,8 +229,8 @@ final class GraphAdapter extends NetworkAdapter {
     List<NeuralNetConfiguration> configurations() {
         List<NeuralNetConfiguration> confs = new ArrayList<>();
         for (org.deeplearning4j.nn.conf.graph.GraphVertex v : net.getConfiguration().getVertices().values()) {
-            if (v instanceof org.deeplearning4j.nn.conf.graph.LayerVertex) {
-                confs.add(((org.deeplearning4j.nn.conf.graph.LayerVertex) v).getLayerConf());
+            if (v instanceof LayerVertex) {
+                confs.add(((LayerVertex) v).getLayerConf());
             }
         }
         return confs;
@@ -268,5 +270,35 @@ final class GraphAdapter extends NetworkAdapter {
     NetworkMemoryReport memoryReport(InputType[] types) {
         ComputationGraphConfiguration conf = net.getConfiguration();
         return conf.getMemoryReport(types);
+    }
+
+    @Override
+    List<LayerShape> shapes(InputType[] types) {
+        ComputationGraphConfiguration conf = net.getConfiguration();
+        Map<String, LayerShape.Flow> flows = new HashMap<>();
+        for (int i = 0; i < types.length; i++) {
+            flows.put(conf.getNetworkInputs().get(i), LayerShape.Flow.of(types[i]));
+        }
+        List<LayerShape> shapes = new ArrayList<>();
+        for (int index : net.topologicalSortOrder()) {
+            String name = net.getVertices()[index].getVertexName();
+            org.deeplearning4j.nn.conf.graph.GraphVertex vertex = conf.getVertices().get(name);
+            if (vertex != null) {
+                List<LayerShape.Flow> inputs = new ArrayList<>();
+                conf.getVertexInputs().get(name).forEach(input -> inputs.add(flows.get(input)));
+                shapes.add(shape(name, shapes.size(), vertex, inputs, flows));
+                flows.put(name, shapes.get(shapes.size() - 1).output);
+            }
+        }
+        return shapes;
+    }
+
+    private static LayerShape shape(String name, int index, org.deeplearning4j.nn.conf.graph.GraphVertex vertex,
+            List<LayerShape.Flow> inputs, Map<String, LayerShape.Flow> flows) {
+        if (vertex instanceof LayerVertex) {
+            LayerVertex layer = (LayerVertex) vertex;
+            return LayerShape.layer(name, index, layer.getLayerConf().getLayer(), layer.getPreProcessor(), inputs.get(0));
+        }
+        return LayerShape.vertex(name, index, vertex, inputs, flows);
     }
 }

@@ -278,4 +278,17 @@ final class MultiLayerAdapter extends NetworkAdapter {
     NetworkMemoryReport memoryReport(InputType[] types) {
         return net.getLayerWiseConfigurations().getMemoryReport(types[0]);
     }
+
+    @Override
+    List<LayerShape> shapes(InputType[] types) {
+        List<LayerShape> shapes = new ArrayList<>();
+        LayerShape.Flow flow = LayerShape.Flow.of(types[0]);
+        for (int i = 0; i < configurations().size(); i++) {
+            LayerShape shape = LayerShape.layer(String.valueOf(i), i, configurations().get(i).getLayer(),
+                    net.getLayerWiseConfigurations().getInputPreProcess(i), flow);
+            shapes.add(shape);
+            flow = shape.output;
+        }
+        return shapes;
+    }
 }

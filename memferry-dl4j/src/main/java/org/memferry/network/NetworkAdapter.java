@@ -25,6 +25,7 @@ import org.nd4j.linalg.api.memory.enums.SpillPolicy;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.factory.Nd4j;
 
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -172,6 +173,20 @@ abstract class NetworkAdapter {
             bytes = Math.addExact(bytes, report.getMemoryBytes(kind, batch, MemoryUseMode.TRAINING, CacheMode.NONE, dataType()));
         }
         return bytes;
+    }
+
+    /**
+     * Every layer and vertex of an initialised network in execution order, as one example passes through.
+     *
+     * @throws RuntimeException whatever DL4J throws where the types do not fit the network
+     */
+    abstract List<LayerShape> shapes(InputType[] types);
+
+    /** What a profile holds for beside its device: configuration, type of the numbers, batch and input types. */
+    final String key(int batch, InputType[] types) {
+        String configuration = configurationJson().replaceAll("\"(iterationCount|epochCount)\" : \\d+", "");
+        return "network " + Integer.toHexString(configuration.hashCode()) + " of " + countParameters() + " " + dataType() + ", batch "
+                + batch + " of " + Arrays.toString(types);
     }
 
     /** The input types that the arrays of the present iteration have, in DL4J's default formats; null if one has an odd rank. */

@@ -21,7 +21,6 @@ import org.slf4j.LoggerFactory;
 
 import java.io.File;
 import java.io.IOException;
-import java.util.Arrays;
 import java.util.Collections;
 
 /**
@@ -150,9 +149,7 @@ final class Planning {
 
     /** What a profile holds for: configuration, batch and input shapes, device, type of the numbers. */
     private String key() {
-        return "network " + Integer.toHexString(adapter.configurationJson().replaceAll("\"(iterationCount|epochCount)\" : \\d+", "").hashCode())
-                + " of " + adapter.countParameters() + " " + adapter.dataType() + ", batch " + batch + " of " + Arrays.toString(types) + ", "
-                + device.name();
+        return adapter.key(batch, types) + ", " + device.name();
     }
 
     private Plan byStrategy(Plan plan) {

@@ -5,6 +5,8 @@ import org.deeplearning4j.nn.api.layers.IOutputLayer;
 import org.deeplearning4j.nn.conf.layers.BaseLayer;
 import org.deeplearning4j.nn.layers.FrozenLayer;
 import org.deeplearning4j.nn.layers.feedforward.elementwise.ElementWiseMultiplicationLayer;
+import org.deeplearning4j.nn.layers.feedforward.embedding.EmbeddingLayer;
+import org.deeplearning4j.nn.layers.feedforward.embedding.EmbeddingSequenceLayer;
 import org.memferry.plan.LayerDescription;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.shadow.ParameterSlice;
@@ -61,8 +63,18 @@ final class Traits {
                 .fixedSlot(Layers.sameDiff(unit))
                 .writtenAfterUpdate(constrained)
                 .readAfterBackward(isReadForScore(unit))
+                .touches(readsRows(unit) ? 0 : 1, readsRows(unit) ? 0 : 2)
                 .updateNote(updateNote)
                 .build();
+    }
+
+    /**
+     * True for an embedding, which reads the batch's rows of its table. Touches count whole tables, and none of it is nearer than all. A
+     * recurrent layer reads its weights once per time step; how many there are is not known here, see {@link NetworkWork}.
+     */
+    private static boolean readsRows(NetworkUnit unit) {
+        return unit.layer != null
+                && Layers.any(unit.layer, l -> l instanceof EmbeddingLayer || l instanceof EmbeddingSequenceLayer);
     }
 
     /**

@@ -119,7 +119,10 @@ public final class LayerDescription {
         return readAfterBackward;
     }
 
-    /** How often the parameter bytes cross the link in the forward pass when they are read in place. */
+    /**
+     * How often the parameter bytes cross the link in the forward pass when they are read in place: 0 where the layer reads a few rows of
+     * them only (an embedding's table), the time steps where each reads them again (recurrent layers).
+     */
     public int forwardTouches() {
         return forwardTouches;
     }
@@ -132,6 +135,14 @@ public final class LayerDescription {
     /** What of the optimizer step is not MemFerry's own pass, and why, in one phrase; empty where all is. */
     public String updateNote() {
         return updateNote;
+    }
+
+    /** The same layer with other {@linkplain #forwardTouches() touches}, such as those of a known length of time. */
+    public LayerDescription withTouches(int forward, int backward) {
+        return builder(name, type).parameters(offset, parameterCount).elementBytes(elementBytes).gradientCount(gradientCount)
+                .gradientWritten(gradientWritten).gradientInPlace(gradientInPlace).fixedSlot(fixedSlot)
+                .writtenAfterUpdate(writtenAfterUpdate).readAfterBackward(readAfterBackward).touches(forward, backward)
+                .updateNote(updateNote).build();
     }
 
     @Override

@@ -61,9 +61,15 @@ public final class Estimator {
         return LayerProfile.builder(nanos(forward), nanos(backward))
                 .direct(nanos(Math.max(forward, parameters * layer.forwardTouches() * toDevice)),
                         nanos(Math.max(backward, parameters * layer.backwardTouches() * toDevice)))
-                .gradientDirect(nanos(Math.max(backward, gradient * toHost)))
+                .gradientDirect(nanos(Math.max(backward, gradientInPlace(layer, gradient, toDevice, toHost))))
                 .update(nanos(layer.gradientCount() * NANOS / hardware.updatedParametersPerSecond()))
                 .activations(work.activationBytes()).build();
+    }
+
+    /** A recurrent layer adds to its gradient in each step of time: it reads in place what it wrote in the step before. */
+    private static double gradientInPlace(LayerDescription layer, double gradient, double toDevice, double toHost) {
+        int steps = Math.max(1, layer.forwardTouches());
+        return gradient * (steps * toHost + (steps - 1) * toDevice);
     }
 
     private double visit(double flops, double bytes) {

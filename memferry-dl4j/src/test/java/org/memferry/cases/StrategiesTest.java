@@ -47,10 +47,6 @@ class StrategiesTest {
                 assertThat(layer.updateNanos()).isPositive();
             });
             assertThat(strategy == Strategy.AUTO || ferry.plan().strategy() == strategy).as("the plan is the strategy's").isTrue();
-            Strategy chosen = ferry.plan().strategy();
-            boolean zero = chosen == Strategy.ZERO_OFFLOAD || chosen == Strategy.NATIVE_OFFLOAD;
-            assertThat(chosen == Strategy.AUTO || ferry.plan().updateTiming().waitsForCopies() == zero)
-                    .as("only ZeRO-Offload's iterations end with the copies").isTrue();
             assertThat(ferry.metrics().iterations()).as("iterations, those under other plans included").isEqualTo(20);
             assertThat(ferry.metrics().device().openRegions()).as("parameters, gradients, state, slab").isLessThanOrEqualTo(4);
         }

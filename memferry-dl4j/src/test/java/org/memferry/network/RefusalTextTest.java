@@ -30,9 +30,12 @@ import org.deeplearning4j.nn.api.OptimizationAlgorithm;
 import org.deeplearning4j.nn.api.Updater;
 import org.deeplearning4j.nn.conf.MultiLayerConfiguration;
 import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
+import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.conf.layers.ActivationLayer;
 import org.deeplearning4j.nn.conf.layers.EmbeddingLayer;
+import org.deeplearning4j.nn.conf.layers.LSTM;
 import org.deeplearning4j.nn.conf.layers.OutputLayer;
+import org.deeplearning4j.nn.conf.layers.RnnOutputLayer;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
 import org.junit.jupiter.api.Test;
@@ -59,13 +62,16 @@ import org.memferry.plan.GradientHome;
 import org.memferry.plan.Hardware;
 import org.memferry.plan.LayerDescription;
 import org.memferry.plan.LayerProfile;
+import org.memferry.plan.LayerWork;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
 import org.memferry.plan.ProfileFile;
 import org.memferry.plan.Strategy;
+import org.memferry.plan.Workload;
 import org.memferry.planner.DefaultPlanner;
+import org.memferry.planner.Forecast;
 import org.memferry.planner.PlacementRules;
 import org.memferry.planner.StrategyPlanner;
 import org.memferry.update.ElementType;
@@ -148,6 +154,14 @@ class RefusalTextTest {
     private void strategies() throws IOException {
         NetworkDescription network = oneLayer(1 << 20);
         Profile profile = Profile.builder("key", List.of(LayerProfile.builder(1, 1).build())).build();
+        Workload workload = new Workload("key", network, List.of(new LayerWork(1, 1, 0)), 0, "none");
+        refuses("plain training needs", () -> Forecast.of(Strategy.NONE, workload, profile, Hardware.named("V100-32-PCIe3"),
+                workload.budget(1 << 20, 0)));
+        MultiLayerNetwork series = new MultiLayerNetwork(new NeuralNetConfiguration.Builder().list()
+                .layer(new LSTM.Builder().nIn(3).nOut(2).build())
+                .layer(new RnnOutputLayer.Builder(LossFunctions.LossFunction.MSE).nIn(2).nOut(2).build()).build());
+        refuses("does not fit the network", () -> MemFerry.describe(series, 4, InputType.feedForward(3)));
+        refuses("unknown length", () -> MemFerry.describe(series, 4, InputType.recurrent(3)));
         refuses("NONE", () -> StrategyPlanner.plan(Strategy.NONE, network, profile, new Budget(1 << 20, 0, true, 0, true),
                 PlacementRules.none()));
         refuses("12.0 MB (12,582,912 bytes)", () -> StrategyPlanner.plan(Strategy.ZERO_OFFLOAD, oneLayer(3 << 19), profile,

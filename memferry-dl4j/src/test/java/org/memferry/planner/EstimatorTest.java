@@ -42,6 +42,17 @@ class EstimatorTest {
     }
 
     @Test
+    void a_recurrent_layer_adds_to_its_gradient_in_place_in_every_step_of_time() {
+        LayerDescription recurrent = network(true).layers().get(0).withTouches(3, 6);
+        LayerProfile layer = Estimator.estimate(RandomNetworks.network(List.of(recurrent)), List.of(new LayerWork(1, 1, 0)), A100, "key")
+                .layers().get(0);
+        double bytes = 4.0 * PARAMETERS;
+        double seconds = 3 * bytes / A100.bytesPerSecondToHost() + 2 * bytes / A100.bytesPerSecondToDevice();
+        assertThat((double) layer.gradientDirectNanos()).isCloseTo(seconds * 1e9, within(1.0));
+        assertThat((double) layer.backwardDirectNanos()).isCloseTo(6 * bytes / A100.bytesPerSecondToDevice() * 1e9, within(1.0));
+    }
+
+    @Test
     void a_frozen_layer_has_no_step_and_no_gradient_to_write() {
         LayerProfile layer = estimate(new LayerWork(1, 1, 0), false);
         assertThat(layer.updateNanos()).isZero();

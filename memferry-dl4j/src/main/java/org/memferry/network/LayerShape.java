@@ -1,0 +1,136 @@
+package org.memferry.network;
+
+import org.deeplearning4j.nn.conf.InputPreProcessor;
+import org.deeplearning4j.nn.conf.graph.GraphVertex;
+import org.deeplearning4j.nn.conf.graph.StackVertex;
+import org.deeplearning4j.nn.conf.graph.UnstackVertex;
+import org.deeplearning4j.nn.conf.graph.rnn.DuplicateToTimeSeriesVertex;
+import org.deeplearning4j.nn.conf.inputs.InputType;
+import org.deeplearning4j.nn.conf.layers.GlobalPoolingLayer;
+import org.deeplearning4j.nn.conf.layers.Layer;
+
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What goes into a layer or vertex and what comes out, for one example. DL4J's input types forget how many steps of time a preprocessor has
+ * folded into the examples; a {@link Flow} remembers.
+ */
+final class LayerShape {
+
+    /** Index in a MultiLayerNetwork, vertex name in a graph. */
+    final String name;
+    /** The layer's configuration; null for a vertex that is not one. */
+    final Layer layer;
+    /** The vertex's configuration; null for a layer. */
+    final GraphVertex vertex;
+    /** What comes in, behind the preprocessor. */
+    final List<Flow> inputs;
+    final Flow output;
+
+    private LayerShape(String name, Layer layer, GraphVertex vertex, List<Flow> inputs, Flow output) {
+        this.name = name;
+        this.layer = layer;
+        this.vertex = vertex;
+        this.inputs = inputs;
+        this.output = output;
+    }
+
+    /** @param preProcessor may be null */
+    static LayerShape layer(String name, int index, Layer layer, InputPreProcessor preProcessor, Flow before) {
+        Flow input = preProcessor == null ? before : before.through(preProcessor.getOutputType(before.type), true);
+        Flow output = input.through(layer.getOutputType(index, input.type), false);
+        if (layer instanceof GlobalPoolingLayer && output.type instanceof InputType.InputTypeRecurrent) {
+            // DL4J tells the type of what comes in; time is pooled.
+            output = new Flow(output.type, output.rows, 1, output.stacked);
+        }
+        return new LayerShape(name, layer, null, List.of(input), output);
+    }
+
+    /** @param flows of all vertices before this one, by name */
+    static LayerShape vertex(String name, int index, GraphVertex vertex, List<Flow> inputs, Map<String, Flow> flows) {
+        InputType[] types = inputs.stream().map(input -> input.type).toArray(InputType[]::new);
+        Flow output = inputs.get(0).through(vertex.getOutputType(index, types), false);
+        if (vertex instanceof DuplicateToTimeSeriesVertex) {
+            long steps = flows.get(((DuplicateToTimeSeriesVertex) vertex).getInputName()).steps;
+            output = new Flow(output.type, output.rows, steps, output.stacked);
+        } else if (vertex instanceof StackVertex) {
+            output = new Flow(output.type, output.rows, output.steps, Math.multiplyExact(output.stacked, (long) inputs.size()));
+        } else if (vertex instanceof UnstackVertex) {
+            output = new Flow(output.type, output.rows, output.steps, output.stacked / ((UnstackVertex) vertex).getStackSize());
+        }
+        return new LayerShape(name, null, vertex, List.copyOf(inputs), output);
+    }
+
+    /** An array between layers: its type, and how many rows of its first dimension belong to one example. */
+    static final class Flow {
+
+        final InputType type;
+        /** Steps of time that were folded into the examples; 1 if none. */
+        private final long rows;
+        /** Steps of time that the array has or had; 0 before there were any. */
+        final long steps;
+        /** Batches that were stacked on one another; 1 if none. */
+        private final long stacked;
+
+        private Flow(InputType type, long rows, long steps, long stacked) {
+            this.type = type;
+            this.rows = rows;
+            this.steps = steps;
+            this.stacked = stacked;
+        }
+
+        static Flow of(InputType type) {
+            return new Flow(type, 1, stepsOf(type), 1);
+        }
+
+        private static long stepsOf(InputType type) {
+            return type instanceof InputType.InputTypeRecurrent
+                    ? Math.max(0, ((InputType.InputTypeRecurrent) type).getTimeSeriesLength()) : 0;
+        }
+
+        /**
+         * @param folds whether time that is gone from the type has become examples: so by a preprocessor; a layer sums it up or picks one
+         */
+        private Flow through(InputType next, boolean folds) {
+            boolean timed = type instanceof InputType.InputTypeRecurrent;
+            boolean timedNext = next instanceof InputType.InputTypeRecurrent;
+            if (timedNext) {
+                long known = stepsOf(next);
+                return new Flow(next, timed ? rows : 1, known > 0 ? known : timed ? steps : Math.max(steps, rows), stacked);
+            }
+            return new Flow(next, timed && folds ? Math.max(1, steps) : rows, steps, stacked);
+        }
+
+        /** Places per example to which a layer's weights are applied: steps of time, pixels; 1 if there is but one. */
+        long positions() {
+            long all = Math.multiplyExact(rows, stacked);
+            if (type instanceof InputType.InputTypeRecurrent) {
+                return Math.multiplyExact(all, Math.max(1, steps));
+            }
+            if (type instanceof InputType.InputTypeConvolutional) {
+                InputType.InputTypeConvolutional image = (InputType.InputTypeConvolutional) type;
+                return Math.multiplyExact(all, Math.multiplyExact(image.getHeight(), image.getWidth()));
+            }
+            if (type instanceof InputType.InputTypeConvolutional3D) {
+                InputType.InputTypeConvolutional3D volume = (InputType.InputTypeConvolutional3D) type;
+                long area = Math.multiplyExact(volume.getHeight(), volume.getWidth());
+                return Math.multiplyExact(all, Math.multiplyExact(volume.getDepth(), area));
+            }
+            return all;
+        }
+
+        /** Elements per example. */
+        long elements() {
+            if (type instanceof InputType.InputTypeRecurrent) {
+                return Math.multiplyExact(((InputType.InputTypeRecurrent) type).getSize(), positions());
+            }
+            return Math.multiplyExact(Math.multiplyExact(rows, stacked), type.arrayElementsPerExample());
+        }
+
+        /** False for a recurrent array of which nobody has said how long it is. */
+        boolean lengthKnown() {
+            return !(type instanceof InputType.InputTypeRecurrent) || steps > 0;
+        }
+    }
+}

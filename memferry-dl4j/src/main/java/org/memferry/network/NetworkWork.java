@@ -1,0 +1,114 @@
+package org.memferry.network;
+
+import org.deeplearning4j.nn.api.Model;
+import org.deeplearning4j.nn.conf.inputs.InputType;
+import org.memferry.base.RefusedException;
+import org.memferry.plan.LayerDescription;
+import org.memferry.plan.LayerWork;
+import org.memferry.plan.NetworkDescription;
+import org.memferry.plan.Workload;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Tells the {@link Workload} of a network that need not be initialised, let alone run. The parameters take address space for a moment, and
+ * no memory.
+ */
+public final class NetworkWork {
+
+    private NetworkWork() {
+    }
+
+    /**
+     * Describes a network for one shape of batch.
+     *
+     * @param network a MultiLayerNetwork or ComputationGraph
+     * @param batch   examples in an iteration
+     * @param types   one per network input, with the length of time where there is one
+     * @throws RefusedException if the network is of a kind that is not served, or the types do not fit it
+     */
+    public static Workload of(Model network, int batch, InputType... types) {
+        NetworkAdapter adapter = NetworkAdapter.of(network);
+        Support.checkConfiguration(adapter);
+        List<LayerShape> shapes = new ArrayList<>();
+        NetworkDescription description = Ferry.describe(adapter, twin -> shapes.addAll(shapes(twin, batch, types)));
+        int elementBytes = description.elementBytes();
+        Map<String, Integer> units = new HashMap<>();
+        for (int i = 0; i < description.layers().size(); i++) {
+            units.put(description.layers().get(i).name(), i);
+        }
+        LayerWork[] work = new LayerWork[description.layers().size()];
+        LayerDescription[] layers = description.layers().toArray(new LayerDescription[0]);
+        List<LayerWork> waiting = new ArrayList<>();
+        int last = -1;
+        for (LayerShape shape : shapes) {
+            Integer unit = units.get(shape.name);
+            waiting.add(LayerFormulas.of(shape, unit == null ? 0 : layers[unit].parameterCount(), batch, elementBytes));
+            if (unit != null) {
+                last = unit;
+                layers[unit] = timed(layers[unit], shape);
+            }
+            if (last >= 0) {
+                // What has no parameters belongs to the visit before it, as a measured profile has it.
+                work[last] = sum(work[last], waiting);
+                waiting.clear();
+            }
+        }
+        return workload(adapter, description, layers, work, batch, types);
+    }
+
+    private static List<LayerShape> shapes(NetworkAdapter twin, int batch, InputType[] types) {
+        List<LayerShape> shapes;
+        try {
+            shapes = twin.shapes(types);
+        } catch (RuntimeException e) {
+            throw new RefusedException("batch " + batch + " of " + Arrays.toString(types) + " does not fit the network: " + e.getMessage()
+                    + " (expected: one input type per network input, of the kind that the first layers take)");
+        }
+        for (LayerShape shape : shapes) {
+            if (!shape.output.lengthKnown()) {
+                throw new RefusedException("layer " + shape.name + " puts out a series of unknown length for " + Arrays.toString(types)
+                        + " (expected: InputType.recurrent(size, steps) with at least 1 step)");
+            }
+        }
+        return shapes;
+    }
+
+    private static LayerDescription timed(LayerDescription layer, LayerShape shape) {
+        int steps = LayerFormulas.forwardTouches(shape);
+        // Backward of a recurrent layer runs forward again, step by step, and then reads the weights once more in each.
+        return LayerFormulas.isRecurrent(shape) ? layer.withTouches(steps, Math.multiplyExact(2, steps)) : layer;
+    }
+
+    private static LayerWork sum(LayerWork first, List<LayerWork> more) {
+        double forward = first == null ? 0 : first.forwardFlops();
+        double backward = first == null ? 0 : first.backwardFlops();
+        long bytes = first == null ? 0 : first.activationBytes();
+        for (LayerWork work : more) {
+            forward += work.forwardFlops();
+            backward += work.backwardFlops();
+            bytes = Math.addExact(bytes, work.activationBytes());
+        }
+        return new LayerWork(forward, backward, bytes);
+    }
+
+    private static Workload workload(NetworkAdapter adapter, NetworkDescription description, LayerDescription[] layers, LayerWork[] work,
+            int batch, InputType[] types) {
+        NetworkDescription network = new NetworkDescription(List.of(layers), description.forwardOrder(), description.backwardOrder(),
+                description.inferenceOrder(), description.parameterCount(), description.updaterStateCount(), description.elementBytes());
+        long activations;
+        String source;
+        try {
+            activations = adapter.activationBytes(batch, types);
+            source = "DL4J's memory report";
+        } catch (RuntimeException e) {
+            activations = Math.multiplyExact(2L, Arrays.stream(work).mapToLong(LayerWork::activationBytes).sum());
+            source = "twice the outputs of all layers, as DL4J's memory report does not know this network";
+        }
+        return new Workload(adapter.key(batch, types), network, List.of(work), activations, source);
+    }
+}
