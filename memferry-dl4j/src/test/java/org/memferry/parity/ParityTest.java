@@ -32,7 +32,8 @@ import static org.assertj.core.api.Assertions.assertThat;
  * Every family, trained by stock DL4J and by an attached network beside it: scores, parameters, updater state and output are the same
  * bits, whatever the device, the placement and the moment of attaching, and again after save, restore, attach and more training.
  *
- * <p>{@code -Dmemferry.parity=full} runs every combination; {@code sample}, the default, runs each family in two, such that every
+ * <p>{@code -Dmemferry.parity=full} runs every combination; {@code wide} every placement of every family, attached fresh or to a network
+ * that was trained, in turn; {@code sample}, the default, runs each family in two, such that every
  * placement and both moments of attaching are covered many times; {@code placement} runs one placement per family.
  * {@code -Dmemferry.families=<regular expression>} runs some families only.
  */
@@ -97,12 +98,14 @@ class ParityTest {
         switch (SUITE) {
             case "full":
                 return true;
+            case "wide":
+                return afterStock == ((family + setup.ordinal()) % 2 == 0);
             case "sample":
                 return setup == all[(family + (afterStock ? 2 : 0)) % all.length];
             case "placement":
                 return afterStock == (family % 2 == 0) && setup == all[1 + family % (all.length - 1)];
             default:
-                throw new IllegalArgumentException("memferry.parity: " + SUITE + " (expected: full, sample or placement)");
+                throw new IllegalArgumentException("memferry.parity: " + SUITE + " (expected: full, wide, sample or placement)");
         }
     }
 
