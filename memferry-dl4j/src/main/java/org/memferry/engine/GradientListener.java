@@ -10,7 +10,7 @@ public interface GradientListener {
     GradientListener NONE = (layer, arrived) -> false;
 
     /**
-     * The layer has been left by backward. Called with the engine's lock held: must not block.
+     * The layer has been left by backward. Called by the training thread, which goes on to the next layer when this returns.
      *
      * @param layer   index of the layer
      * @param arrived done once the gradient is in the host gradients

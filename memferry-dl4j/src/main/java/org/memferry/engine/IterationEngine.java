@@ -352,7 +352,7 @@ public final class IterationEngine implements AutoCloseable {
         }
         gradientTaken[v.layer] = true;
         gradientsPending = true;
-        stepClaimed[v.layer] = gradientListener.coming(v.layer, arrived);
+        stepClaimed[v.layer] = tell(v.layer, arrived);
     }
 
     private void copyGradient(Visit v, Ticket arrived) {
@@ -613,6 +613,15 @@ public final class IterationEngine implements AutoCloseable {
         lock.unlock();
         try {
             device.hostWaits(ticket);
+        } finally {
+            lock.lock();
+        }
+    }
+
+    private boolean tell(int layer, Ticket arrived) {
+        lock.unlock();
+        try {
+            return gradientListener.coming(layer, arrived);
         } finally {
             lock.lock();
         }

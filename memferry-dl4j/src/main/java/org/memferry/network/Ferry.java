@@ -483,7 +483,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         Program program = Program.compile(plan);
         homes.useSlots(program, slab);
         if (plan.updateTiming().isLayerwise()) {
-            steps = new LayerSteps(device, units.size(), unit -> earlySteps[unit] && hostUpdate.isReady(units.get(unit).trainable), this::takeStep);
+            steps = new LayerSteps(device, units.size(), this::mayStepEarly, this::takeStep);
         }
         shadow.start(program, device, gradients, slab, steps == null ? GradientListener.NONE : steps);
     }
@@ -532,16 +532,27 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         step.epoch = adapter.epoch();
         step.batch = adapter.network().batchSize();
         step.writeUpdate = updateIsRead();
-        norms.open();
         boolean early = plan.updateTiming() == UpdateTiming.EAGER && (request.eagerUpdate() == Boolean.TRUE || !isReadBeforeStep());
         if (!steps.open(early)) {
             throw new MemFerryException("an earlier iteration was given up in the middle of backward. " + LayerSteps.advice());
         }
     }
 
+    /**
+     * Backward has left a unit: whether its step may be taken while backward goes on. The norms that the score will ask for are taken here,
+     * on the training thread, where ND4J takes them as it does in stock training.
+     */
+    private boolean mayStepEarly(int unit) {
+        Trainable layer = units.get(unit).trainable;
+        if (!earlySteps[unit] || !hostUpdate.isReady(layer) || !hostUpdate.isFreeOfNorms(layer)) {
+            return false;
+        }
+        norms.take(shadow.layers().get(unit));
+        return true;
+    }
+
     /** Takes the step of a unit whose gradient is in host memory; on the thread of the steps. */
     private void takeStep(int unit) {
-        norms.take(shadow.layers().get(unit));
         hostUpdate.step(units.get(unit).trainable, step.iteration, step.epoch, step.batch, step.writeUpdate);
         shadow.engine().updated(unit);
     }

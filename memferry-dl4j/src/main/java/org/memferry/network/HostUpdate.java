@@ -121,6 +121,15 @@ final class HostUpdate {
     }
 
     /**
+     * Whether a ready layer's step may run beside ND4J's own work: no norm is taken in it. How ND4J divides a reduction among threads, and
+     * so its last bits, depends on what else it is doing.
+     */
+    boolean isFreeOfNorms(Trainable layer) {
+        Normalised norm = normalised.get(units.name(layer));
+        return norm == null || !norm.divides();
+    }
+
+    /**
      * Takes the step of one layer, {@link #isSeparable separable} and {@link #isReady ready}.
      *
      * @param writeUpdate whether somebody reads the update from the gradient arrays afterwards

@@ -78,13 +78,20 @@ final class LayerSteps implements GradientListener, AutoCloseable {
     }
 
     @Override
-    public synchronized boolean coming(int layer, Ticket gradient) {
-        arrived[layer] = gradient;
-        boolean now = open && beside && early.test(layer);
-        if (now) {
-            submit(layer);
+    public boolean coming(int layer, Ticket gradient) {
+        // Asked without the monitor, since the answer may take a norm.
+        boolean now = isBeside() && early.test(layer);
+        synchronized (this) {
+            arrived[layer] = gradient;
+            if (now) {
+                submit(layer);
+            }
         }
         return now;
+    }
+
+    private synchronized boolean isBeside() {
+        return open && beside;
     }
 
     /** Queues the step of a layer that backward has left, if it is not queued yet: nobody reads its parameters in this iteration any more. */

@@ -88,12 +88,7 @@ final class ScoreNorms {
         }
     }
 
-    /** An iteration opens: norms are taken anew. */
-    void open() {
-        layers.values().forEach(StandIns::open);
-    }
-
-    /** Takes the norms of a layer's parameters, unless that was done in this iteration. Called before its step, by any thread. */
+    /** Takes the norms of a layer's parameters before its step; on the thread that computes the score. */
     void take(ShadowLayer layer) {
         StandIns own = layers.get(layer);
         if (own != null) {
@@ -101,14 +96,10 @@ final class ScoreNorms {
         }
     }
 
-    /** The layer's parameters as the score shall see them, norms taken; null if it has no penalty. */
+    /** The layer's parameters as the score shall see them, the norms being {@link #take taken}; null if it has no penalty. */
     Map<String, INDArray> table(ShadowLayer layer) {
         StandIns own = layers.get(layer);
-        if (own == null) {
-            return null;
-        }
-        own.take();
-        return own.table;
+        return own == null ? null : own.table;
     }
 
     private static final class StandIns {
@@ -117,7 +108,6 @@ final class ScoreNorms {
         private final Norm[] norms;
         private final INDArray[] arrays;
         private final Map<String, INDArray> table = new LinkedHashMap<>();
-        private boolean taken;
 
         StandIns(NetworkUnit unit, ShadowLayer layer, DataType type) {
             this.layer = layer;
@@ -134,17 +124,15 @@ final class ScoreNorms {
             }
         }
 
-        synchronized void open() {
-            taken = false;
-        }
-
-        synchronized void take() {
-            for (int i = 0; i < arrays.length && !taken; i++) {
-                if (norms[i] != null) {
-                    arrays[i].putScalar(0, norms[i].of(layer.master(i)));
+        void take() {
+            // Called in the middle of DL4J's backward: its workspaces are for its own arrays.
+            try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
+                for (int i = 0; i < arrays.length; i++) {
+                    if (norms[i] != null) {
+                        arrays[i].putScalar(0, norms[i].of(layer.master(i)));
+                    }
                 }
             }
-            taken = true;
         }
     }
 }
