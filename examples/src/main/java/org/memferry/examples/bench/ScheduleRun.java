@@ -97,7 +97,7 @@ final class ScheduleRun {
         for (Contestant c : contestants) {
             lines.accept(new ResultLine(c.strategy().name()).add("step_ms", decimals(1, c.measuredMillis()))
                     .add("simulated_ms", decimals(1, c.simulation().stepNanos() / 1e6)).add("device_bytes", setting.bytes(c.strategy()))
-                    .add("slab_bytes", c.slabBytes()).add("steps", c.plan().updateTiming())
+                    .add("slab_bytes", c.slabBytes()).add("steps", c.isReplanned() ? "replanned" : c.plan().updateTiming())
                     .add("vs_zero_offload", decimals(3, zero.times(c)))
                     .add("vs_native_offload", decimals(3, of(Strategy.NATIVE_OFFLOAD).times(c)))
                     .add("vs_lower_bound", decimals(3, c.measuredMillis() / bound)).toString());
