@@ -31,7 +31,8 @@ final class ChildProcess {
      */
     static List<Map<String, String>> run(Class<?> main, String... arguments) {
         List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx1g",
-                "-Dorg.memferry.examples.log=WARN", "-cp", System.getProperty("java.class.path"), main.getName()));
+                "-Dorg.memferry.examples.log=WARN", "-Dorg.memferry.examples.log.others=ERROR", "-cp",
+                System.getProperty("java.class.path"), main.getName()));
         command.addAll(List.of(arguments));
         ProcessBuilder builder = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT);
         builder.environment().put("OMP_NUM_THREADS", "1");

@@ -29,6 +29,8 @@ final class Contestant implements AutoCloseable {
     private final boolean profileFound;
     private final Stopwatch blocks = new Stopwatch();
     private int iterations;
+    private Plan plan;
+    private Profile profile;
 
     private Contestant(OffloadModel model, List<DataSet> batches, Strategy strategy, String device, File profile) {
         this.strategy = strategy;
@@ -52,6 +54,8 @@ final class Contestant implements AutoCloseable {
         while (contestant.ferry.profile() == null) {
             contestant.fit();
         }
+        contestant.plan = contestant.ferry.plan();
+        contestant.profile = contestant.ferry.profile();
         return contestant;
     }
 
@@ -59,12 +63,19 @@ final class Contestant implements AutoCloseable {
         return strategy;
     }
 
+    /** The strategy's plan. */
     Plan plan() {
-        return ferry.plan();
+        return plan;
     }
 
+    /** What it was made from. */
     Profile profile() {
-        return ferry.profile();
+        return profile;
+    }
+
+    /** Whether the plan was given up since, as the computation became much faster or slower: the times are then of several plans. */
+    boolean isReplanned() {
+        return ferry.plan() != plan || ferry.profile() != profile;
     }
 
     /** Whether the times were read from a file. */
@@ -119,9 +130,9 @@ final class Contestant implements AutoCloseable {
         return blocks.times(other.blocks);
     }
 
-    /** What the simulator makes of the present plan. */
+    /** What the simulator makes of the plan. */
     Simulation simulation() {
-        return Simulator.simulate(plan(), profile());
+        return Simulator.simulate(plan, profile);
     }
 
     @Override

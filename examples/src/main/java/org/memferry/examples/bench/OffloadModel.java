@@ -71,13 +71,13 @@ enum OffloadModel {
         }
     },
 
-    /** Three LSTM layers over sequences of 12 vectors. */
-    LSTM(8, 3, InputType.recurrent(96, 12)) {
+    /** Five LSTM layers over sequences of 8 vectors. */
+    LSTM(8, 3, InputType.recurrent(96, 8)) {
         @Override
         NeuralNetwork configured() {
             ListBuilder layers = settings(Activation.TANH).list();
-            for (int i = 0; i < 3; i++) {
-                layers.layer(new LSTM.Builder().nOut(160).build());
+            for (int i = 0; i < 5; i++) {
+                layers.layer(new LSTM.Builder().nOut(112).build());
             }
             return new MultiLayerNetwork(layers.layer(sequenceOutput()).setInputType(input).build());
         }

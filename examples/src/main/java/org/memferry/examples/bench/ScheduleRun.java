@@ -86,22 +86,23 @@ final class ScheduleRun {
         Contestant zero = of(Strategy.ZERO_OFFLOAD);
         NetworkDescription network = zero.plan().network();
         Profile profile = zero.profile();
-        boolean identical = identical();
-        lines.accept(new ResultLine("setting").add("params", network.parameterCount()).add("link_gbps", decimals(5, setting.gigabytesPerSecond()))
-                .add("dilation", setting.dilation()).add("compute_ms", decimals(1, Setting.computeNanos(profile) / 1e6))
+        LowerBound bound = LowerBound.of(network, profile);
+        lines.accept(new ResultLine("setting").add("params", network.parameterCount())
+                .add("link_gbps", decimals(5, setting.gigabytesPerSecond())).add("dilation", setting.dilation())
+                .add("compute_ms", decimals(1, Setting.computeNanos(profile) / 1e6))
                 .add("transfer_over_compute", decimals(3, setting.transferOverCompute(network, profile)))
-                .add("bound_ms", decimals(1, LowerBound.of(network, profile).stepNanos() / 1e6))
-                .add("bound_by", LowerBound.of(network, profile).part())
-                .add("parity", identical ? "bit-identical" : "different").toString());
-        double bound = LowerBound.of(network, profile).stepNanos() / 1e6;
-        for (Contestant c : contestants) {
-            lines.accept(new ResultLine(c.strategy().name()).add("step_ms", decimals(1, c.measuredMillis()))
-                    .add("simulated_ms", decimals(1, c.simulation().stepNanos() / 1e6)).add("device_bytes", setting.bytes(c.strategy()))
-                    .add("slab_bytes", c.slabBytes()).add("steps", c.plan().updateTiming())
-                    .add("vs_zero_offload", decimals(3, zero.times(c)))
-                    .add("vs_native_offload", decimals(3, of(Strategy.NATIVE_OFFLOAD).times(c)))
-                    .add("vs_lower_bound", decimals(3, c.measuredMillis() / bound)).toString());
-        }
+                .add("bound_ms", decimals(1, bound.stepNanos() / 1e6)).add("bound_by", bound.part())
+                .add("parity", isIdentical() ? "bit-identical" : "different").toString());
+        contestants.forEach(c -> lines.accept(line(c, zero, bound).toString()));
+    }
+
+    private ResultLine line(Contestant c, Contestant zero, LowerBound bound) {
+        return new ResultLine(c.strategy().name()).add("step_ms", decimals(1, c.measuredMillis()))
+                .add("simulated_ms", decimals(1, c.simulation().stepNanos() / 1e6)).add("device_bytes", setting.bytes(c.strategy()))
+                .add("steps", c.isReplanned() ? "replanned" : c.plan().updateTiming())
+                .add("vs_zero_offload", decimals(3, zero.times(c)))
+                .add("vs_native_offload", decimals(3, of(Strategy.NATIVE_OFFLOAD).times(c)))
+                .add("vs_lower_bound", decimals(3, c.measuredMillis() * 1e6 / bound.stepNanos()));
     }
 
     private static String decimals(int count, double value) {
@@ -109,7 +110,7 @@ final class ScheduleRun {
     }
 
     /** Whether every strategy's parameters equal, to the bit, those of a plain network after as many iterations on the same batches. */
-    private boolean identical() {
+    private boolean isIdentical() {
         NeuralNetwork plain = model.configured();
         plain.init();
         List<Contestant> byIterations = new ArrayList<>(contestants);

@@ -82,7 +82,8 @@ final class SimulatorBench {
         peakExact &= exact;
         screen.line(ROW, model.title(), transferOverCompute, row.get("name"), row.get("step_ms"), row.get("simulated_ms"),
                 String.format(Locale.ROOT, "%.1f %%", 100 * error), row.get("slab_bytes")
-                + (exact ? ", as simulated" : ", simulated " + row.get("simulated_slab_bytes")));
+                + (exact ? ", as simulated" : ", simulated " + row.get("simulated_slab_bytes"))
+                + (Boolean.parseBoolean(row.get("replanned")) ? ", planned anew meanwhile" : ""));
     }
 
     private static double median(List<Double> values) {

@@ -57,6 +57,6 @@ final class SimulatorRun {
                 .add("simulated_ms", String.format(Locale.ROOT, "%.2f", simulated))
                 .add("error", String.format(Locale.ROOT, "%.4f", Math.abs(simulated / c.measuredMillis() - 1)))
                 .add("slab_bytes", c.slabBytes()).add("simulated_slab_bytes", simulation.slabBytes())
-                .add("peak_exact", c.slabBytes() == simulation.slabBytes());
+                .add("peak_exact", c.slabBytes() == simulation.slabBytes()).add("replanned", c.isReplanned());
     }
 }

@@ -1,5 +1,7 @@
 package org.memferry.device.emulated;
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.function.Function;
 
 import org.bytedeco.javacpp.Pointer;
@@ -22,13 +24,15 @@ import org.memferry.device.Ticket;
  *
  * <p>The device cannot see reads in place, so their cost is a model: the direct bytes of a visit occupy the link to the device from
  * the moment the layer is entered, ahead of copies, and leaving the layer sleeps until they have crossed. With a compute dilation
- * {@code k} a visit that computed for {@code op} and stood still for copies for {@code wait} lasts {@code max(wait + k * op, link)}.
+ * {@code k} a visit that computed for {@code op}, of these for {@code cpu} on a processor, and stood still for copies for {@code wait} lasts
+ * {@code max(wait + op + (k - 1) * cpu, link)}: time for which other programs had the processor is not stretched.
  *
  * <p>After a copy failed no later copy is carried out, and every wait throws with the first cause.
  */
 public final class EmulatedDevice implements Device {
 
     private static final int POISON = 0xFF;
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     private final String name;
     private final long budget;
@@ -47,6 +51,7 @@ public final class EmulatedDevice implements Device {
     /** The thread that trains: only its standing still counts as waited. */
     private volatile Thread visitor;
     private long visitStart;
+    private long visitCpuStart;
     private long visitLinkNanos;
     private long visitBlockedNanos;
 
@@ -200,6 +205,13 @@ public final class EmulatedDevice implements Device {
         visitBlockedNanos = 0;
         visiting = true;
         visitor = Thread.currentThread();
+        visitCpuStart = cpuNanos();
+    }
+
+    /** Processor time of this thread, which takes part in all that ND4J computes; where it is not to be had, time without standing still. */
+    private long cpuNanos() {
+        return dilation > 1 && THREADS.isCurrentThreadCpuTimeSupported() ? THREADS.getCurrentThreadCpuTime()
+                : System.nanoTime() - visitBlockedNanos;
     }
 
     @Override
@@ -208,8 +220,8 @@ public final class EmulatedDevice implements Device {
             return 0;
         }
         visiting = false;
-        // Standing still for a copy is no computation and is not stretched.
-        long computed = Math.round(dilation * (System.nanoTime() - visitStart - visitBlockedNanos));
+        // Standing still for a copy is no computation, and neither is standing back for another program: both are not stretched.
+        long computed = System.nanoTime() - visitStart - visitBlockedNanos + Math.round((dilation - 1) * (cpuNanos() - visitCpuStart));
         Pause.until(visitStart + Math.max(visitBlockedNanos + computed, visitLinkNanos));
         return computed;
     }
@@ -261,7 +273,7 @@ public final class EmulatedDevice implements Device {
             return this;
         }
 
-        /** Pads every visit to this many times its measured time by sleeping; at least 1. */
+        /** Pads every visit to this many times its computation's processor time by sleeping; at least 1. */
         public Builder computeDilation(double factor) {
             dilation = factor;
             return this;

@@ -3,6 +3,8 @@ package org.memferry.device.emulated;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
@@ -136,13 +138,32 @@ class EmulatedDeviceTest extends CopyingDeviceContractTest {
     }
 
     @Test
-    void compute_dilation_pads_a_visit_to_a_multiple_of_its_time() throws InterruptedException {
+    void compute_dilation_pads_a_visit_to_a_multiple_of_its_time() {
         try (Device dilated = EmulatedDevice.builder(BUDGET).computeDilation(4).build()) {
             long start = System.nanoTime();
             dilated.visitStarted(0, false, 0, 0);
-            Thread.sleep(10);
-            dilated.visitEnded();
-            assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(40 * MILLI);
+            compute(10 * MILLI);
+            long computed = dilated.visitEnded();
+            assertThat(computed).isGreaterThanOrEqualTo(40 * MILLI);
+            assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(computed);
+        }
+    }
+
+    private static void compute(long cpuNanos) {
+        ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+        long end = threads.getCurrentThreadCpuTime() + cpuNanos;
+        while (threads.getCurrentThreadCpuTime() < end) {
+            Thread.onSpinWait();
+        }
+    }
+
+    @Test
+    void compute_dilation_does_not_stretch_the_time_without_a_processor() throws InterruptedException {
+        try (Device dilated = EmulatedDevice.builder(BUDGET).computeDilation(100).build()) {
+            dilated.visitStarted(0, false, 0, 0);
+            Thread.sleep(100);
+            // 10 s if it were stretched.
+            assertThat(dilated.visitEnded()).isBetween(100 * MILLI, 5_000 * MILLI);
         }
     }
 
