@@ -23,6 +23,8 @@ import java.util.concurrent.Callable;
                 + "line is wrong."})
 public final class CapacityCommand implements Callable<Integer> {
 
+    private static final String JAVACPP_LIMIT = "org.bytedeco.javacpp.maxphysicalbytes";
+
     @Option(names = "--device-memory", paramLabel = "SIZE", defaultValue = "256MB",
             description = "Memory of the emulated device. Default: ${DEFAULT-VALUE}.")
     private String deviceMemory;
@@ -46,6 +48,10 @@ public final class CapacityCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
+        // JavaCPP counts what the ferry holds on the host, and stops at four times the Java heap unless told otherwise.
+        if (System.getProperty(JAVACPP_LIMIT) == null) {
+            System.setProperty(JAVACPP_LIMIT, "0");
+        }
         long device = Sizes.parse(deviceMemory, "--device-memory");
         long host = Sizes.parse(hostMemory, "--host-memory");
         Hardware described = Hardware.named(hardware);
@@ -61,7 +67,8 @@ public final class CapacityCommand implements Callable<Integer> {
 
     private void run(Capacity capacity, CapacityModel model, String name, long device) {
         Map<Strategy, Capacity.Found> all = capacity.search();
-        screen.line("%n%s", model);
+        screen.line("");
+        screen.line("%s", model);
         screen.line("%-15s %16s %14s %12s  %s", "strategy", "parameters", "simulated step", "per 10^6", "bounded by; trained; one notch more");
         all.forEach((strategy, found) -> screen.line("%-15s %,16d %11.3f ms %9.4f ms  %s", strategy, found.parameters, found.stepNanos / 1e6,
                 found.nanosPerParameter(), proof(capacity, strategy, found, device)));
