@@ -118,7 +118,7 @@ final class Subject {
 
     private static InputType type(String text) {
         try {
-            String[] sizes = text.toLowerCase(Locale.ROOT).split("x");
+            String[] sizes = text.toLowerCase(Locale.ROOT).split("x", -1);
             long[] n = new long[sizes.length];
             for (int i = 0; i < n.length; i++) {
                 n[i] = Long.parseLong(sizes[i]);
