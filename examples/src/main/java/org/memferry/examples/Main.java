@@ -2,7 +2,10 @@ package org.memferry.examples;
 
 import org.memferry.base.RefusedException;
 import org.memferry.examples.bench.BenchCommand;
+import org.memferry.examples.capacity.CapacityCommand;
 import org.memferry.examples.finetune.FineTuneCommand;
+import org.memferry.examples.forecast.PlanCommand;
+import org.memferry.examples.forecast.SimulateCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
@@ -20,7 +23,8 @@ import java.nio.file.NoSuchFileException;
  * does not hold; 2 the command line or a file that it names is wrong, said in one line.
  */
 @Command(name = "memferry", mixinStandardHelpOptions = true, versionProvider = Main.Version.class,
-        subcommands = {FineTuneCommand.class, BenchCommand.class},
+        subcommands = {FineTuneCommand.class, PlanCommand.class, SimulateCommand.class, CapacityCommand.class,
+            BenchCommand.class},
         synopsisSubcommandLabel = "COMMAND",
         description = "Trains DeepLearning4J networks that are larger than the memory of their device.",
         footer = {"", "memferry COMMAND --help says more about a command."})

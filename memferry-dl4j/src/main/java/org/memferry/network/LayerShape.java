@@ -6,6 +6,7 @@ import org.deeplearning4j.nn.conf.graph.StackVertex;
 import org.deeplearning4j.nn.conf.graph.UnstackVertex;
 import org.deeplearning4j.nn.conf.graph.rnn.DuplicateToTimeSeriesVertex;
 import org.deeplearning4j.nn.conf.inputs.InputType;
+import org.deeplearning4j.nn.conf.layers.DenseLayer;
 import org.deeplearning4j.nn.conf.layers.GlobalPoolingLayer;
 import org.deeplearning4j.nn.conf.layers.Layer;
 
@@ -39,6 +40,11 @@ final class LayerShape {
     /** @param preProcessor may be null */
     static LayerShape layer(String name, int index, Layer layer, InputPreProcessor preProcessor, Flow before) {
         Flow input = preProcessor == null ? before : before.through(preProcessor.getOutputType(before.type), true);
+        if (layer instanceof DenseLayer && ((DenseLayer) layer).getNIn() != input.size()) {
+            // DL4J checks this only when it computes.
+            throw new IllegalArgumentException("layer " + name + " takes " + ((DenseLayer) layer).getNIn() + " inputs, " + input.size()
+                    + " come in");
+        }
         Flow output = input.through(layer.getOutputType(index, input.type), false);
         if (layer instanceof GlobalPoolingLayer && output.type instanceof InputType.InputTypeRecurrent) {
             // DL4J tells the type of what comes in; time is pooled.
@@ -118,6 +124,12 @@ final class LayerShape {
                 return Math.multiplyExact(all, Math.multiplyExact(volume.getDepth(), area));
             }
             return all;
+        }
+
+        /** Elements of one row at one step of time. */
+        private long size() {
+            return type instanceof InputType.InputTypeRecurrent ? ((InputType.InputTypeRecurrent) type).getSize()
+                    : type.arrayElementsPerExample();
         }
 
         /** Elements per example. */

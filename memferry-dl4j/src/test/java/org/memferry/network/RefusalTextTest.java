@@ -123,6 +123,7 @@ class RefusalTextTest {
         refuses("1.2.3MB", () -> Sizes.parse("1.2.3MB", "deviceMemory"));
         refuses("null", () -> MemFerryConfig.builder().device((Device) null));
         refuses("expect(0, 0", () -> MemFerryConfig.builder().expect(0));
+        refuses("strategy NONE", () -> MemFerryConfig.builder().strategy(Strategy.NONE));
         refuses("parameterSlots: 1", () -> MemFerryConfig.builder().parameterSlots(1));
         refuses("'lots'", () -> MemFerryConfig.builder().headroom("lots"));
         refuses("NONE", () -> MemFerryConfig.builder().strategy(Strategy.NONE));

@@ -11,6 +11,7 @@ import org.deeplearning4j.nn.conf.layers.LSTM;
 import org.deeplearning4j.nn.conf.layers.OutputLayer;
 import org.deeplearning4j.nn.conf.layers.RnnOutputLayer;
 import org.deeplearning4j.nn.conf.layers.SubsamplingLayer;
+import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.deeplearning4j.nn.weights.WeightInit;
 import org.nd4j.linalg.activations.Activation;
 import org.nd4j.linalg.api.buffer.DataType;
@@ -26,7 +27,7 @@ import java.util.Random;
 import java.util.function.Supplier;
 
 /** The networks of the bench, on random data: what they learn makes no difference to the time they take. */
-enum FitModel {
+public enum FitModel {
 
     /** Dense layers, where the update is a large part of an iteration: 59.8 million parameters. */
     MLP60M {
@@ -63,6 +64,16 @@ enum FitModel {
 
     /** Makes the network's configuration and data. */
     abstract FitTask task();
+
+    /** A network of this kind, not initialised. */
+    public MultiLayerNetwork network() {
+        return new MultiLayerNetwork(task().configuration.get());
+    }
+
+    /** What goes into it. */
+    public InputType input() {
+        return task().input;
+    }
 
     /**
      * Dense layers in a row.

@@ -1,0 +1,59 @@
+package org.memferry.examples.forecast;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.memferry.plan.LayerDescription;
+import org.memferry.plan.LayerPlan;
+import org.memferry.plan.LayerProfile;
+import org.memferry.plan.Plan;
+import org.memferry.plan.Simulation;
+import org.memferry.planner.Forecast;
+
+/** A forecast for a program to read: what the tables show, in bytes and nanoseconds. */
+final class Json {
+
+    private static final ObjectMapper MAPPER = new ObjectMapper();
+
+    private Json() {
+    }
+
+    static ObjectNode object() {
+        return MAPPER.createObjectNode();
+    }
+
+    static String text(ObjectNode root) {
+        try {
+            return MAPPER.writerWithDefaultPrettyPrinter().writeValueAsString(root);
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException("a tree of plain values could not be written", e);
+        }
+    }
+
+    /** Strategy, totals, and with layers the plan. */
+    static ObjectNode of(Forecast forecast, boolean layers) {
+        Simulation simulation = forecast.simulation();
+        ObjectNode node = object().put("strategy", forecast.strategy().name()).put("fits", true).put("simulated", true)
+                .put("stepNanos", simulation.stepNanos()).put("devicePeakBytes", simulation.devicePeakBytes())
+                .put("bytesToDevice", simulation.bytesToDevice()).put("bytesToHost", simulation.bytesToHost())
+                .put("directBytes", simulation.directBytes()).put("copyWaitNanos", simulation.copyWaitNanos())
+                .put("updateWaitNanos", simulation.updateWaitNanos());
+        if (layers) {
+            forecast.plan().ifPresent(plan -> addLayers(node.putArray("layers"), plan, forecast));
+        }
+        return node;
+    }
+
+    private static void addLayers(ArrayNode array, Plan plan, Forecast forecast) {
+        for (int i = 0; i < plan.layers().size(); i++) {
+            LayerDescription layer = plan.network().layers().get(i);
+            LayerPlan decision = plan.layers().get(i);
+            LayerProfile times = forecast.profile().layers().get(i);
+            array.addObject().put("name", layer.name()).put("type", layer.type()).put("parameters", layer.parameterCount())
+                    .put("bytes", layer.parameterBytes()).put("forward", decision.forward().name())
+                    .put("backward", decision.backward().name()).put("gradient", decision.gradientHome().name())
+                    .put("forwardNanos", times.forwardNanos()).put("backwardNanos", times.backwardNanos()).put("why", decision.reason());
+        }
+    }
+}
