@@ -334,12 +334,17 @@ public final class IterationEngine implements AutoCloseable {
             device.recordCompute(slotLeft[v.slot]);
         }
         listener.left(v.layer, v.slot);
-        if (v.backward && v.gradientSlot != Program.NONE && takeGradient) {
+        boolean taken = v.backward && v.gradientSlot != Program.NONE && takeGradient;
+        if (taken) {
             takeGradient(v);
         }
         if (v.slot >= 0 && v.lastUse && !program.isResident(v.slot)) {
             slotLayer[v.slot] = -1;
             device.released(slab, program.slotOffset(v.slot), program.slotBytes(v.slot));
+        }
+        if (taken) {
+            // Last, since the step may be over before this returns, and start a copy to the slot.
+            stepClaimed[v.layer] = tell(v.layer, gradientArrived[v.layer]);
         }
     }
 
@@ -352,7 +357,6 @@ public final class IterationEngine implements AutoCloseable {
         }
         gradientTaken[v.layer] = true;
         gradientsPending = true;
-        stepClaimed[v.layer] = tell(v.layer, arrived);
     }
 
     private void copyGradient(Visit v, Ticket arrived) {
