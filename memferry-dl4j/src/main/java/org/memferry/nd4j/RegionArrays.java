@@ -86,7 +86,8 @@ public final class RegionArrays {
         return a.length() == b.length() && a.dataType() == b.dataType() && firstElement(a) == firstElement(b);
     }
 
-    private static long firstElement(INDArray a) {
+    /** Host address of an array's first element; the array has no gaps. */
+    public static long firstElement(INDArray a) {
         return a.data().pointer().address() + a.offset() * elementBytes(a.dataType());
     }
 

@@ -741,7 +741,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (step.iteration != iteration || step.epoch != epoch || step.batch != batch) {
             throw new MemFerryException("the updater is called for iteration " + iteration + ", epoch " + epoch + ", " + batch
                     + " examples, but the iteration was opened for iteration " + step.iteration + ", epoch " + step.epoch + ", "
-                    + step.batch + " examples. " + LayerSteps.advice());
+                    + step.batch + " examples. " + (steps.hasBegun() ? LayerSteps.advice() : "Nothing was updated."));
         }
         int[] order = plan.network().backwardOrder();
         if (plan.updateTiming() == UpdateTiming.EAGER) {

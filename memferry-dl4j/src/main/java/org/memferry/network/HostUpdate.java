@@ -19,6 +19,7 @@ import org.memferry.update.UpdateRange;
 import org.memferry.update.UpdateRequest;
 import org.nd4j.linalg.api.memory.MemoryWorkspace;
 import org.nd4j.linalg.api.ndarray.INDArray;
+import org.nd4j.linalg.factory.Nd4j;
 import org.nd4j.linalg.learning.config.NoOp;
 
 import java.util.ArrayList;
@@ -66,6 +67,7 @@ final class HostUpdate {
     private final Units units;
     private final boolean miniBatch;
     private final ElementType type;
+    private final GradientNorms norms;
     private final List<Block> blocks = new ArrayList<>();
     /** The layers with gradient normalisation, by the name that gradients have them under. */
     private final Map<String, Normalised> normalised = new LinkedHashMap<>();
@@ -87,6 +89,7 @@ final class HostUpdate {
         this.units = units;
         this.type = type;
         this.miniBatch = miniBatch;
+        this.norms = GradientNorms.of(Nd4j.getBackend().getClass().getSimpleName(), engine, type);
         Set<Trainable> stock = Collections.newSetFromMap(new IdentityHashMap<>());
         for (UpdaterBlock block : hostBlocks.blocks()) {
             if (StockBlocks.reason(block.getLayersAndVariablesInBlock(), type) != null) {
@@ -199,7 +202,7 @@ final class HostUpdate {
 
         Normalised(Trainable layer, boolean fused) {
             this.layer = layer;
-            scaling = fused ? new LayerNormalisation(kind(layer), units.onHost(layer)) : null;
+            scaling = fused ? new LayerNormalisation(kind(layer), units.onHost(layer), norms) : null;
         }
 
         /** Whether the layer's gradients are divided here, ahead of the update's pass. */

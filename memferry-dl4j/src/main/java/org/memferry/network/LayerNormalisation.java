@@ -7,7 +7,6 @@ import org.deeplearning4j.nn.updater.UpdaterBlock.ParamState;
 import org.memferry.nd4j.RegionArrays;
 import org.memferry.update.GradientScaling;
 import org.nd4j.linalg.api.ndarray.INDArray;
-import org.nd4j.linalg.api.ops.impl.reduce.floating.Norm2;
 import org.nd4j.linalg.factory.Nd4j;
 
 import java.util.LinkedHashMap;
@@ -15,22 +14,25 @@ import java.util.Map;
 
 /**
  * The gradient normalisation of one layer without a pass of its own for the scaling: what DL4J's {@code preApply} does to the gradient is
- * handed to the update's pass over it. Norms are ND4J's own operation on the host view, since their last bits depend on how its threads
- * share it; they are taken of the divided gradient, so the division is a pass of its own for every kind but the elementwise one.
+ * handed to the update's pass over it. Norms are taken on the host view by {@link GradientNorms}, of the divided gradient, so the division is
+ * a pass of its own for every kind but the elementwise one.
  */
 final class LayerNormalisation {
 
     private final GradientNormalization kind;
     private final Trainable layer;
+    private final GradientNorms norms;
     private final Map<String, Part> parts = new LinkedHashMap<>();
 
     /**
      * @param kind  not None
      * @param layer the layer, with its gradients on the host
+     * @param norms who takes norms
      */
-    LayerNormalisation(GradientNormalization kind, Trainable layer) {
+    LayerNormalisation(GradientNormalization kind, Trainable layer, GradientNorms norms) {
         this.kind = kind;
         this.layer = layer;
+        this.norms = norms;
     }
 
     /** Whether the gradient has to be divided by the minibatch before {@link #prepare}: where a norm is taken of it. */
@@ -87,7 +89,7 @@ final class LayerNormalisation {
         if (kind == GradientNormalization.ClipElementWiseAbsoluteValue) {
             return GradientScaling.clip(threshold);
         }
-        double norm = gradient.norm2Number().doubleValue();
+        double norm = norms.of(gradient);
         if (kind == GradientNormalization.RenormalizeL2PerLayer) {
             return GradientScaling.divide(divisor(norm));
         }
@@ -97,9 +99,9 @@ final class LayerNormalisation {
     /** 1 where the gradient stays as it is. */
     private double divisorOf(INDArray gradient, double threshold) {
         if (kind == GradientNormalization.RenormalizeL2PerParamType) {
-            return divisor(Nd4j.getExecutioner().execAndReturn(new Norm2(gradient)).getFinalResult().doubleValue());
+            return divisor(norms.ofRenormalised(gradient));
         }
-        double norm = gradient.norm2Number().doubleValue();
+        double norm = norms.of(gradient);
         return norm > threshold ? norm / threshold : 1;
     }
 

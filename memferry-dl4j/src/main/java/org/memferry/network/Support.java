@@ -18,6 +18,9 @@ import java.util.List;
 /** What is served and what is refused by name, before anything is touched. */
 final class Support {
 
+    /** Simple name of the class of ND4J's CPU backend. */
+    static final String CPU_BACKEND = "CpuBackend";
+
     private Support() {
     }
 
@@ -73,7 +76,7 @@ final class Support {
     }
 
     static void checkBackend(String backend) {
-        if (!"CpuBackend".equals(backend)) {
+        if (!CPU_BACKEND.equals(backend)) {
             throw new RefusedException("ND4J backend " + backend + " (expected: CpuBackend, that is nd4j-native on the class path). This "
                     + "version of MemFerry computes on the CPU backend only; remove the other backend from the class path or train with "
                     + "plain DL4J.");
