@@ -1,15 +1,20 @@
 package org.memferry.device;
 
+import java.io.File;
+import java.io.IOException;
+
 import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
 import org.memferry.device.emulated.EmulatedDevice;
 import org.memferry.device.host.HostDevice;
+import org.memferry.plan.Profile;
+import org.memferry.plan.ProfileFile;
 
 /** Opens a device from the text a user gives, for example {@code host} or {@code emulated:512MB,h2d=12,d2h=12,poison}. */
 public final class Devices {
 
     private static final String EXPECTED = "host, or emulated:<size> followed by any of ,h2d=<GB/s> ,d2h=<GB/s> ,dilation=<factor>"
-            + " ,poison ,delay=<seed>/<max microseconds>";
+            + " ,pace=<profile> ,poison ,delay=<seed>/<max microseconds>";
     private static final String EMULATED = "emulated:";
     private static final double BYTES_PER_GB = 1L << 30;
 
@@ -23,7 +28,7 @@ public final class Devices {
      * <li>{@code host}: no memory of its own; everything is read in place.
      * <li>{@code emulated:<size>}: a budget of real memory with real copies. Options, each at most once, separated by commas:
      * {@code h2d} and {@code d2h} limit the link (GB/s, 1 GB = 2^30 bytes), {@code dilation} stretches every visit of a layer,
-     * {@code poison} fills unused device memory with NaN, {@code delay} lets every copy start late by a random time.
+     * {@code pace} lets it last as long as a {@linkplain ProfileFile profile} says, {@code poison} fills unused device memory with NaN, {@code delay} lets every copy start late by a random time.
      * </ul>
      *
      * @param spec the text
@@ -55,6 +60,8 @@ public final class Devices {
                 toHost = positive(spec, option, value) * BYTES_PER_GB;
             } else if (name.equals("dilation")) {
                 builder.computeDilation(positive(spec, option, value));
+            } else if (name.equals("pace")) {
+                builder.pace(profile(spec, option, value));
             } else if (option.equals("poison")) {
                 builder.poison();
             } else if (name.equals("delay")) {
@@ -84,6 +91,17 @@ public final class Devices {
             // Refused below like a number out of range.
         }
         throw refused(spec, "option '" + option + "' needs a number above 0");
+    }
+
+    private static Profile profile(String spec, String option, String value) {
+        if (value == null || value.isEmpty()) {
+            throw refused(spec, "option '" + option + "' needs the file of a profile");
+        }
+        try {
+            return ProfileFile.read(new File(value));
+        } catch (IOException e) {
+            throw refused(spec, "option '" + option + "': the profile cannot be read (" + e.getMessage() + ")");
+        }
     }
 
     private static void addDelays(EmulatedDevice.Builder builder, String spec, String option, String value) {

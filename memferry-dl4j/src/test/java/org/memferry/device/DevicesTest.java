@@ -91,6 +91,8 @@ class DevicesTest {
         "emulated:1MB,h2d=0             | option 'h2d=0' needs a number above 0",
         "emulated:1MB,d2h=-1            | option 'd2h=-1' needs a number above 0",
         "emulated:1MB,d2h=NaN           | option 'd2h=NaN' needs a number above 0",
+        "emulated:1MB,pace              | option 'pace' needs the file of a profile",
+        "emulated:1MB,pace=/none.json   | option 'pace=/none.json': the profile cannot be read",
         "emulated:1MB,dilation=x        | option 'dilation=x' needs a number above 0",
         "emulated:1MB,delay=5           | option 'delay=5' needs two whole numbers",
         "emulated:1MB,delay=a/5         | option 'delay=a/5' needs two whole numbers",

@@ -45,8 +45,8 @@ final class ScheduleBench {
 
     /** Runs everything; afterwards {@link #result} says how it went. */
     void run() {
-        screen.line("Emulated device; one OpenMP thread, one update thread, layers stretched by the dilation. Each link is chosen from a first"
-                + " run on a fast one, for a given time of all parameters on the link over that of forward and backward. Each device has the"
+        screen.line("Emulated device; one OpenMP thread, one update thread. A first run on a fast link, stretched by the dilation, gives each layer's"
+                + " time to all, and each link is chosen for a given time of all parameters on it over forward and backward. Each device has the"
                 + " bytes of the smallest on which ZERO_OFFLOAD runs, activations included; that of NATIVE_OFFLOAD those that it needs itself."
                 + " Median of %d blocks of iterations per strategy, in turns.", rounds);
         for (double ratio : ratios) {

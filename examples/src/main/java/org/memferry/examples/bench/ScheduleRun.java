@@ -53,9 +53,10 @@ final class ScheduleRun {
 
     /** Runs everything. Hands on a result line for the whole, and one per strategy. */
     void run(Consumer<String> lines) throws IOException {
-        setting = Setting.find(model, batches, transferOverCompute);
+        File pace = File.createTempFile("memferry-bench", ".pace.json");
         File profile = File.createTempFile("memferry-bench", ".profile.json");
         try {
+            setting = Setting.find(model, batches, transferOverCompute, pace);
             Files.delete(profile.toPath());
             for (Strategy strategy : STRATEGIES) {
                 // The device of NATIVE_OFFLOAD is another one: its profile would not be found, and the file be overwritten.
@@ -67,6 +68,7 @@ final class ScheduleRun {
         } finally {
             contestants.forEach(Contestant::close);
             Files.deleteIfExists(profile.toPath());
+            Files.deleteIfExists(pace.toPath());
         }
     }
 

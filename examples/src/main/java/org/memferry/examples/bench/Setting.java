@@ -4,18 +4,22 @@ import org.memferry.plan.LayerProfile;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
+import org.memferry.plan.ProfileFile;
 import org.memferry.plan.Strategy;
 import org.memferry.planner.StrategyPlanner;
 import org.nd4j.linalg.dataset.DataSet;
 
+import java.io.File;
+import java.io.IOException;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
 /**
  * The emulated devices that a network's strategies compete on: one of the smallest size in which ZERO_OFFLOAD runs, activations included,
- * for all strategies but NATIVE_OFFLOAD, which needs more and gets the smallest in which it runs itself; and a link that is as slow beside
- * the network's computation as asked for.
+ * for all strategies but NATIVE_OFFLOAD, which needs more and gets the smallest in which it runs itself; a link that is as slow beside
+ * the network's computation as asked for; and the pace of one first run, stretched by the dilation, for each layer in all of them: else they
+ * would differ by what other programs do meanwhile.
  */
 final class Setting {
 
@@ -27,28 +31,32 @@ final class Setting {
     private final double gigabytesPerSecond;
     private final long zeroBytes;
     private final long nativeBytes;
+    private final File pace;
 
-    private Setting(double dilation, double gigabytesPerSecond, long zeroBytes, long nativeBytes) {
+    private Setting(double dilation, double gigabytesPerSecond, long zeroBytes, long nativeBytes, File pace) {
         this.dilation = dilation;
         this.gigabytesPerSecond = gigabytesPerSecond;
         this.zeroBytes = zeroBytes;
         this.nativeBytes = nativeBytes;
+        this.pace = pace;
     }
 
     /**
      * Trains the network a few times on a device with room and a link without limits, and derives sizes and link rate from what was seen.
      *
      * @param transferOverCompute time of all parameters on the link over the time of forward and backward
+     * @param pace                where to keep the times seen, which those devices go by; its path has no comma
      */
-    static Setting find(OffloadModel model, List<DataSet> batches, double transferOverCompute) {
+    static Setting find(OffloadModel model, List<DataSet> batches, double transferOverCompute, File pace) throws IOException {
         try (Contestant scout = Contestant.attach(model, batches, Strategy.ZERO_OFFLOAD, ROOMY + model.dilation, null)) {
             Plan plan = scout.plan();
             NetworkDescription network = plan.network();
             long activations = plan.budget().activationBytes();
+            ProfileFile.write(scout.profile(), pace);
             double seconds = transferOverCompute * computeNanos(scout.profile()) / 1e9;
             return new Setting(model.dilation, network.parameterBytes() / seconds / BYTES_PER_GB,
                     activations + StrategyPlanner.smallestBudget(Strategy.ZERO_OFFLOAD, network, scout.profile()),
-                    activations + StrategyPlanner.smallestBudget(Strategy.NATIVE_OFFLOAD, network, scout.profile()));
+                    activations + StrategyPlanner.smallestBudget(Strategy.NATIVE_OFFLOAD, network, scout.profile()), pace);
         }
     }
 
@@ -56,7 +64,8 @@ final class Setting {
     static Setting parse(String text) {
         Map<String, String> fields = ChildProcess.parse(text.replace(';', ' '));
         return new Setting(Double.parseDouble(fields.get("dilation")), Double.parseDouble(fields.get("link")),
-                Long.parseLong(fields.get("zero")), Long.parseLong(fields.get("native")));
+                Long.parseLong(fields.get("zero")), Long.parseLong(fields.get("native")),
+                new File(fields.get("pace")));
     }
 
     /** Forward and backward of all layers. */
@@ -90,11 +99,11 @@ final class Setting {
 
     /** Specification of the device of a strategy. */
     String device(Strategy strategy) {
-        return String.format(Locale.ROOT, "emulated:%d,h2d=%.9f,d2h=%2$.9f,dilation=%s", bytes(strategy), gigabytesPerSecond, dilation);
+        return String.format(Locale.ROOT, "emulated:%d,h2d=%.9f,d2h=%2$.9f,pace=%s", bytes(strategy), gigabytesPerSecond, pace);
     }
 
     @Override
     public String toString() {
-        return "dilation=" + dilation + ";link=" + gigabytesPerSecond + ";zero=" + zeroBytes + ";native=" + nativeBytes;
+        return "dilation=" + dilation + ";link=" + gigabytesPerSecond + ";zero=" + zeroBytes + ";native=" + nativeBytes + ";pace=" + pace;
     }
 }

@@ -47,7 +47,7 @@ final class SimulatorBench {
 
     /** Runs everything; afterwards {@link #result} says how it went. */
     void run() throws IOException {
-        screen.line("Emulated device; one OpenMP thread, one update thread, layers stretched. Profiled in one process, measured in another;"
+        screen.line("Emulated device; one OpenMP thread, one update thread, layers held to the times of a first, stretched run. Profiled in one process, measured in another;"
                 + " median of %d blocks of iterations per strategy, in turns.", rounds);
         screen.line(ROW, "model", "transfer", "strategy", "step ms", "simulated ms", "error", "device bytes");
         for (OffloadModel model : models) {

@@ -17,6 +17,7 @@ import org.memferry.device.NativeMemory;
 import org.memferry.device.Region;
 import org.memferry.device.Regions;
 import org.memferry.device.Ticket;
+import org.memferry.plan.Profile;
 
 /**
  * An accelerator made of the host's own memory: a slab within a hard budget, real copies by one thread per direction, and, where asked
@@ -25,7 +26,8 @@ import org.memferry.device.Ticket;
  * <p>The device cannot see reads in place, so their cost is a model: the direct bytes of a visit occupy the link to the device from
  * the moment the layer is entered, ahead of copies, and leaving the layer sleeps until they have crossed. With a compute dilation
  * {@code k} a visit that computed for {@code op}, of these for {@code cpu} on a processor, and stood still for copies for {@code wait} lasts
- * {@code max(wait + op + (k - 1) * cpu, link)}: time for which other programs had the processor is not stretched.
+ * {@code max(wait + op + (k - 1) * cpu, link)}: time for which other programs had the processor is not stretched. With a {@link Pace} it
+ * lasts {@code max(wait + max(op, pace), link)}: as long every time, whatever else the processor does, as on an accelerator.
  *
  * <p>After a copy failed no later copy is carried out, and every wait throws with the first cause.
  */
@@ -37,6 +39,7 @@ public final class EmulatedDevice implements Device {
     private final String name;
     private final long budget;
     private final double dilation;
+    private final Pace pace;
     private final boolean poison;
     private final DeviceMetrics metrics = new DeviceMetrics();
     private final Regions regions;
@@ -48,6 +51,8 @@ public final class EmulatedDevice implements Device {
     private final Address filled = new Address();
 
     private boolean visiting;
+    private int visitLayer;
+    private boolean visitBackward;
     /** The thread that trains: only its standing still counts as waited. */
     private volatile Thread visitor;
     private long visitStart;
@@ -59,6 +64,7 @@ public final class EmulatedDevice implements Device {
         name = "emulated " + Sizes.format(builder.bytes);
         budget = builder.bytes;
         dilation = builder.dilation;
+        pace = builder.pace;
         poison = builder.poison;
         regions = new Regions(name, budget, metrics);
         failure = new Failure(name);
@@ -204,6 +210,8 @@ public final class EmulatedDevice implements Device {
         metrics.direct(Math.addExact(readBytes, writtenBytes));
         visitBlockedNanos = 0;
         visiting = true;
+        visitLayer = layer;
+        visitBackward = backward;
         visitor = Thread.currentThread();
         visitCpuStart = cpuNanos();
     }
@@ -222,6 +230,7 @@ public final class EmulatedDevice implements Device {
         visiting = false;
         // Standing still for a copy is no computation, and neither is standing back for another program: both are not stretched.
         long computed = System.nanoTime() - visitStart - visitBlockedNanos + Math.round((dilation - 1) * (cpuNanos() - visitCpuStart));
+        computed = pace.lasts(visitLayer, visitBackward, computed);
         Pause.until(visitStart + Math.max(visitBlockedNanos + computed, visitLinkNanos));
         return computed;
     }
@@ -258,6 +267,7 @@ public final class EmulatedDevice implements Device {
         private final long bytes;
         private LinkRates rates = LinkRates.UNLIMITED;
         private double dilation = 1;
+        private Pace pace = Pace.NONE;
         private boolean poison;
         private long seed;
         private long maxDelayMicros;
@@ -276,6 +286,16 @@ public final class EmulatedDevice implements Device {
         /** Pads every visit to this many times its computation's processor time by sleeping; at least 1. */
         public Builder computeDilation(double factor) {
             dilation = factor;
+            return this;
+        }
+
+        /**
+         * Pads every visit to the time that a profile has for its layer and pass by sleeping; a visit that takes longer is left as it is.
+         *
+         * @param profile one entry per layer of the network that is trained
+         */
+        public Builder pace(Profile profile) {
+            pace = Pace.of(profile);
             return this;
         }
 
@@ -323,6 +343,10 @@ public final class EmulatedDevice implements Device {
             if (!(dilation >= 1 && dilation < Double.POSITIVE_INFINITY)) {
                 throw new RefusedException("compute dilation: " + dilation + " (expected: a number of at least 1; 1 leaves visits as"
                         + " they are)");
+            }
+            if (dilation > 1 && pace != Pace.NONE) {
+                throw new RefusedException("compute dilation " + dilation + " with a pace (expected: one of them; a pace says itself how"
+                        + " long layers last)");
             }
             return new EmulatedDevice(this);
         }

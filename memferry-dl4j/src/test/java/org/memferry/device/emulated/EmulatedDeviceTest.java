@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.util.List;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
@@ -24,6 +25,8 @@ import org.memferry.device.LinkRates;
 import org.memferry.device.Region;
 import org.memferry.device.RegionBytes;
 import org.memferry.device.Ticket;
+import org.memferry.plan.LayerProfile;
+import org.memferry.plan.Profile;
 import org.slf4j.LoggerFactory;
 
 /** Times are asserted from below only: how much later a sleeping thread wakes up is the machine's business. */
@@ -165,6 +168,45 @@ class EmulatedDeviceTest extends CopyingDeviceContractTest {
             // 10 s if it were stretched.
             assertThat(dilated.visitEnded()).isBetween(100 * MILLI, 5_000 * MILLI);
         }
+    }
+
+    @Test
+    void with_a_pace_a_visit_lasts_as_long_as_the_profile_says_in_each_pass_of_each_iteration() {
+        try (Device paced = EmulatedDevice.builder(BUDGET).pace(profile(20 * MILLI, 30 * MILLI)).build()) {
+            for (int iteration = 0; iteration < 2; iteration++) {
+                assertThat(visit(paced, false)).isEqualTo(20 * MILLI);
+                assertThat(visit(paced, true)).isEqualTo(30 * MILLI);
+                // The layer is read again in the same pass, as an output layer is for the score.
+                assertThat(visit(paced, true)).isLessThan(30 * MILLI);
+            }
+        }
+    }
+
+    @Test
+    void with_a_pace_a_visit_that_takes_longer_is_left_as_it_is() {
+        try (Device paced = EmulatedDevice.builder(BUDGET).pace(profile(MILLI, MILLI)).build()) {
+            paced.visitStarted(0, false, 0, 0);
+            compute(20 * MILLI);
+            assertThat(paced.visitEnded()).isGreaterThanOrEqualTo(20 * MILLI);
+        }
+    }
+
+    @Test
+    void a_pace_of_another_network_is_refused_in_its_first_layer_too_many() {
+        try (Device paced = EmulatedDevice.builder(BUDGET).pace(profile(MILLI, MILLI)).build()) {
+            paced.visitStarted(1, false, 0, 0);
+            assertThatThrownBy(paced::visitEnded).isInstanceOf(RefusedException.class)
+                    .hasMessageContaining("a profile of 1 layers, and layer 1 computes");
+        }
+    }
+
+    private static Profile profile(long forwardNanos, long backwardNanos) {
+        return Profile.builder("key", List.of(LayerProfile.builder(forwardNanos, backwardNanos).build())).build();
+    }
+
+    private static long visit(Device device, boolean backward) {
+        device.visitStarted(0, backward, 0, 0);
+        return device.visitEnded();
     }
 
     @Test
@@ -390,6 +432,8 @@ class EmulatedDeviceTest extends CopyingDeviceContractTest {
                 .hasMessageStartingWith("emulated device memory: 0 (expected: more than 0 bytes,");
         assertThatThrownBy(() -> EmulatedDevice.builder(1).computeDilation(0.5).build()).isInstanceOf(RefusedException.class)
                 .hasMessageStartingWith("compute dilation: 0.5 (expected: a number of at least 1");
+        assertThatThrownBy(() -> EmulatedDevice.builder(BUDGET).computeDilation(2).pace(profile(1, 1)).build())
+                .isInstanceOf(RefusedException.class).hasMessageStartingWith("compute dilation 2.0 with a pace (expected: one of them");
         assertThatThrownBy(() -> EmulatedDevice.builder(1).computeDilation(Double.NaN).build()).isInstanceOf(RefusedException.class);
         assertThatThrownBy(() -> EmulatedDevice.builder(1).randomDelays(1, 0)).isInstanceOf(RefusedException.class)
                 .hasMessageStartingWith("longest random delay: 0 (expected: at least 1 microsecond");
