@@ -10,6 +10,8 @@ import org.memferry.network.Restore;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
 import org.memferry.plan.Workload;
+import org.memferry.planner.Simulator;
+import org.memferry.report.ForecastTable;
 import org.memferry.report.PlanTable;
 
 import java.io.File;
@@ -117,9 +119,18 @@ public final class MemFerry implements AutoCloseable {
         return ferry.profile();
     }
 
-    /** The plan as a table. */
+    /**
+     * The plan as a table; where it was made from times, with what each layer is predicted to take, and after a run what it took. To be asked
+     * between two iterations.
+     */
     public String planTable() {
-        return PlanTable.render(ferry.plan());
+        Plan plan = ferry.plan();
+        Profile profile = ferry.profile();
+        if (profile == null) {
+            return PlanTable.render(plan);
+        }
+        return PlanTable.render(plan) + "\n"
+                + ForecastTable.render(plan, profile, Simulator.simulate(plan, profile), ferry.measuredRun().orElse(null));
     }
 
     /** What this attachment holds and did. */

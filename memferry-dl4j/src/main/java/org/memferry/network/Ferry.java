@@ -21,6 +21,7 @@ import org.memferry.engine.IterationEngine.Phase;
 import org.memferry.engine.Program;
 import org.memferry.nd4j.RegionArrays;
 import org.memferry.plan.GradientHome;
+import org.memferry.plan.MeasuredRun;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
@@ -997,6 +998,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** The times that the plan was made from, measured or read; null where it was made from sizes alone. */
     public Profile profile() {
         return planning.profile();
+    }
+
+    /** See {@link Planning#measuredRun()}. */
+    public Optional<MeasuredRun> measuredRun() {
+        return planning.measuredRun();
     }
 
     /** The present plan; provisional until the shapes are known. */

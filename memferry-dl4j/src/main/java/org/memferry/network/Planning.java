@@ -7,6 +7,7 @@ import org.memferry.device.Region;
 import org.memferry.engine.VisitClock;
 import org.memferry.plan.Budget;
 import org.memferry.plan.LayerProfile;
+import org.memferry.plan.MeasuredRun;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
@@ -22,6 +23,7 @@ import org.slf4j.LoggerFactory;
 import java.io.File;
 import java.io.IOException;
 import java.util.Collections;
+import java.util.Optional;
 
 /**
  * Decides an attachment's plan, and when to decide anew: by sizes alone, or by a strategy from a profile that was saved or is measured in
@@ -43,7 +45,7 @@ final class Planning {
     private LinkProbe link;
     private ProfileRun run;
     private Profile profile;
-    private DriftWatch drift;
+    private RunWatch watch;
 
     Planning(NetworkAdapter adapter, AttachRequest request, Device device) {
         this.adapter = adapter;
@@ -125,7 +127,7 @@ final class Planning {
     }
 
     private Plan measure(Plan plan) {
-        drift = null;
+        watch = null;
         run = new ProfileRun(plan.network(), key(), link.bytesPerSecondToDevice(), link.bytesPerSecondToHost());
         return plan.withUpdateTiming(run.timing());
     }
@@ -154,7 +156,7 @@ final class Planning {
 
     private Plan byStrategy(Plan plan) {
         Plan next = StrategyPlanner.plan(request.strategy(), plan.network(), profile, plan.budget(), request.rules());
-        drift = new DriftWatch(profile, DRIFT, PATIENCE);
+        watch = new RunWatch(profile, DRIFT, PATIENCE);
         LOG.info("planned by strategy {} from a {} profile: {}", request.strategy(), profile.measured() ? "measured" : "estimated",
                 PlanTable.summary(next));
         LOG.debug("plan:\n{}", PlanTable.render(next));
@@ -178,8 +180,8 @@ final class Planning {
             }
             return run.timing() == fitting.updateTiming() ? fitting : fitting.withUpdateTiming(run.timing());
         }
-        if (drift != null && drift.opened()) {
-            LOG.info("the computation takes {} times what was profiled: it is measured again", String.format("%.2f", drift.ratio()));
+        if (watch != null && watch.opened()) {
+            LOG.info("the computation takes {} times what was profiled: it is measured again", String.format("%.2f", watch.ratio()));
             return measure(fitting);
         }
         return fitting;
@@ -214,7 +216,7 @@ final class Planning {
 
     /** Who is told of the visits; {@link VisitClock#OFF} if nobody wants to know. */
     VisitClock clock() {
-        return run != null ? run : drift != null ? drift : VisitClock.OFF;
+        return run != null ? run : watch != null ? watch : VisitClock.OFF;
     }
 
     /** The iteration waits for copies and steps from here to {@link #closed}. */
@@ -234,5 +236,10 @@ final class Planning {
     /** What was measured or read; null before. */
     Profile profile() {
         return profile;
+    }
+
+    /** How long the iterations of the present plan lasted; empty where it was made from sizes alone, or has not run. */
+    Optional<MeasuredRun> measuredRun() {
+        return watch == null ? Optional.empty() : watch.measured();
     }
 }

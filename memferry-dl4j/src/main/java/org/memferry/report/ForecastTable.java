@@ -4,6 +4,7 @@ import org.memferry.base.Sizes;
 import org.memferry.plan.LayerDescription;
 import org.memferry.plan.LayerPlan;
 import org.memferry.plan.LayerProfile;
+import org.memferry.plan.MeasuredRun;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
 import org.memferry.plan.Simulation;
@@ -26,21 +27,36 @@ public final class ForecastTable {
      * @param profile the times that the plan was made from; its columns say whether they were measured or estimated
      */
     public static String render(Plan plan, Profile profile, Simulation simulation) {
-        String source = profile.measured() ? "measured" : "estimated";
+        return render(plan, profile, simulation, null);
+    }
+
+    /**
+     * As above, with two more columns for how long each layer's visits lasted in a run, and a line for its iterations.
+     *
+     * @param run what was measured since the plan is in force; null if it has not run
+     */
+    public static String render(Plan plan, Profile profile, Simulation simulation, MeasuredRun run) {
+        String source = profile.measured() ? "profiled" : "estimated";
         StringBuilder text = new StringBuilder();
-        row(text, "layer", "type", "bytes", "forward", "backward", "gradient", "fwd ms", "bwd ms", "to device", "to host", source + " fwd",
-                source + " bwd", "why");
+        row(text, "layer", "type", "bytes", "forward", "backward", "gradient", "fwd ms", "bwd ms", run == null ? "" : "run fwd",
+                run == null ? "" : "run bwd", "to device", "to host", source + " fwd", source + " bwd", "why");
         for (int i = 0; i < plan.layers().size(); i++) {
             LayerDescription layer = plan.network().layers().get(i);
             LayerPlan decision = plan.layers().get(i);
             LayerProfile times = profile.layers().get(i);
             row(text, layer.name(), layer.type(), Sizes.format(layer.parameterBytes()), decision.forward().name(), decision.backward().name(),
                     decision.gradientHome().name(), millis(nanos(simulation, Span.Kind.FORWARD, i)),
-                    millis(nanos(simulation, Span.Kind.BACKWARD, i)), Sizes.format(bytes(simulation, Span.Kind.TO_DEVICE, i)),
+                    millis(nanos(simulation, Span.Kind.BACKWARD, i)), run == null ? "" : millis(run.forwardNanos(i)),
+                    run == null ? "" : millis(run.backwardNanos(i)), Sizes.format(bytes(simulation, Span.Kind.TO_DEVICE, i)),
                     Sizes.format(bytes(simulation, Span.Kind.TO_HOST, i)), millis(times.forwardNanos()), millis(times.backwardNanos()),
                     decision.reason());
         }
-        return text.append(totals(simulation)).toString();
+        text.append(totals(simulation));
+        if (run != null && run.stepNanos() > 0) {
+            text.append(String.format(Locale.ROOT, "%nmeasured step %s ms, mean of %d iterations: %+.1f %% of what was simulated",
+                    millis(run.stepNanos()), run.iterations() - 1, 100.0 * run.stepNanos() / simulation.stepNanos() - 100));
+        }
+        return text.toString();
     }
 
     /** One line: step time, bytes moved, device bytes. */
@@ -52,7 +68,7 @@ public final class ForecastTable {
     }
 
     private static void row(StringBuilder text, String... cells) {
-        String line = String.format("%-20.20s %-22.22s %8s  %-8s  %-8s  %-6s %9s %9s %9s %9s %14s %14s  %s", (Object[]) cells);
+        String line = String.format("%-20.20s %-22.22s %8s  %-8s  %-8s  %-6s %9s %9s %9s %9s %9s %9s %14s %14s  %s", (Object[]) cells);
         text.append(line.stripTrailing()).append('\n');
     }
 

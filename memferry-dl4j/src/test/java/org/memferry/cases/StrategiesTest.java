@@ -75,6 +75,17 @@ class StrategiesTest {
     }
 
     @Test
+    void thePlanTableSaysWhatWasPredictedAndWhatWasMeasuredForEveryLayer() {
+        Model net = Nets.layers(new Adam(1e-2));
+        try (MemFerry ferry = MemFerry.attach(net, config(Strategy.STREAM).build())) {
+            assertThat(ferry.planTable()).as("by sizes").doesNotContain("simulated");
+            Nets.train(net, 0, 20);
+            assertThat(ferry.planTable()).contains("fwd ms", "run fwd", "profiled bwd").containsPattern("simulated step [0-9.]+ ms")
+                    .containsPattern("measured step [0-9.]+ ms, mean of [1-9][0-9]* iterations: [+-][0-9.]+ % of what was simulated");
+        }
+    }
+
+    @Test
     void aStrategyThatDoesNotFitIsRefusedAtAttachWithItsNumbers() {
         Model net = Nets.layers(new Adam(1e-2));
         INDArray before = net.params().dup();
