@@ -4,6 +4,7 @@ import org.deeplearning4j.nn.api.Model;
 import org.deeplearning4j.nn.api.NeuralNetwork;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
+import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
 import org.memferry.plan.Simulation;
@@ -12,17 +13,19 @@ import org.memferry.planner.Simulator;
 import org.nd4j.linalg.dataset.DataSet;
 
 import java.io.File;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 
 /**
- * A network that trains by one strategy on an emulated device of its own, and the time that takes. Timed in blocks of iterations: copies of
+ * A network that trains by one strategy, or with all layers in one placement, on an emulated device of its own, and the time that takes. Timed in blocks of iterations: copies of
  * one iteration go on beside the next, so contestants that took turns iteration by iteration would be given that time for nothing.
  */
 final class Contestant implements AutoCloseable {
 
     private static final int COUNTED = 4;
 
-    private final Strategy strategy;
+    private final String title;
     private final NeuralNetwork network;
     private final List<DataSet> batches;
     private final MemFerry ferry;
@@ -32,14 +35,26 @@ final class Contestant implements AutoCloseable {
     private Plan plan;
     private Profile profile;
 
-    private Contestant(OffloadModel model, List<DataSet> batches, Strategy strategy, String device, File profile) {
-        this.strategy = strategy;
+    private Contestant(OffloadModel model, List<DataSet> batches, String title, MemFerryConfig.Builder config) {
+        this.title = title;
         this.batches = batches;
         this.network = model.configured();
-        MemFerryConfig.Builder config = MemFerryConfig.builder().device(device).strategy(strategy).expect(model.minibatch, model.input)
-                .updateThreads(1);
-        this.ferry = MemFerry.init((Model) network, (profile == null ? config : config.profile(profile)).build());
+        this.ferry = MemFerry.init((Model) network, config.expect(model.minibatch, model.input).updateThreads(1).build());
         this.profileFound = ferry.profile() != null;
+    }
+
+    /**
+     * Makes a network and attaches it with all layers in one placement.
+     *
+     * @param batches taken in turns
+     * @param device  specification of the emulated device
+     */
+    static Contestant placed(OffloadModel model, List<DataSet> batches, Placement placement, String device) {
+        Contestant contestant = new Contestant(model, batches, placement.name(),
+                MemFerryConfig.builder().device(device).place("*", placement));
+        contestant.fit();
+        contestant.plan = contestant.ferry.plan();
+        return contestant;
     }
 
     /**
@@ -50,7 +65,8 @@ final class Contestant implements AutoCloseable {
      * @param profile where to keep the times, or to take them from; null for nowhere
      */
     static Contestant attach(OffloadModel model, List<DataSet> batches, Strategy strategy, String device, File profile) {
-        Contestant contestant = new Contestant(model, batches, strategy, device, profile);
+        MemFerryConfig.Builder config = MemFerryConfig.builder().device(device).strategy(strategy);
+        Contestant contestant = new Contestant(model, batches, strategy.name(), profile == null ? config : config.profile(profile));
         while (contestant.ferry.profile() == null) {
             contestant.fit();
         }
@@ -59,16 +75,17 @@ final class Contestant implements AutoCloseable {
         return contestant;
     }
 
-    Strategy strategy() {
-        return strategy;
+    /** The strategy or placement. */
+    String title() {
+        return title;
     }
 
-    /** The strategy's plan. */
+    /** The plan. */
     Plan plan() {
         return plan;
     }
 
-    /** What it was made from. */
+    /** What it was made from; null without a strategy. */
     Profile profile() {
         return profile;
     }
@@ -86,15 +103,6 @@ final class Contestant implements AutoCloseable {
     /** Device bytes taken now. */
     long slabBytes() {
         return ferry.metrics().device().slabBytes();
-    }
-
-    NeuralNetwork network() {
-        return network;
-    }
-
-    /** Iterations trained so far. */
-    int iterations() {
-        return iterations;
     }
 
     /** Trains an iteration that does not count. */
@@ -128,6 +136,32 @@ final class Contestant implements AutoCloseable {
     /** How many times as long as another contestant's iterations these take: the median over the blocks. */
     double times(Contestant other) {
         return blocks.times(other.blocks);
+    }
+
+    /** Whether the parameters of all equal, to the bit, those of a plain network after as many iterations on the same batches. */
+    static boolean areLikePlain(OffloadModel model, List<DataSet> batches, List<Contestant> contestants) {
+        NeuralNetwork plain = model.configured();
+        plain.init();
+        List<Contestant> byIterations = new ArrayList<>(contestants);
+        byIterations.sort(Comparator.comparingInt(c -> c.iterations));
+        boolean identical = true;
+        int trained = 0;
+        for (Contestant c : byIterations) {
+            for (; trained < c.iterations; trained++) {
+                plain.fit(batches.get(trained % batches.size()));
+            }
+            identical &= Bits.maxUlp(plain.params(), c.network.params()) == 0;
+        }
+        return identical;
+    }
+
+    /** Blocks of all, in turns, another one first each time. */
+    static void takeTurns(List<Contestant> contestants, int rounds) {
+        for (int round = 0; round < rounds; round++) {
+            for (int i = 0; i < contestants.size(); i++) {
+                contestants.get((round + i) % contestants.size()).block();
+            }
+        }
     }
 
     /** What the simulator makes of the plan. */

@@ -2,12 +2,10 @@ package org.memferry.examples.bench;
 
 import org.memferry.examples.Screen;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-import java.util.List;
 import java.util.concurrent.Callable;
 
 /** {@code memferry bench schedule}. */
@@ -16,29 +14,16 @@ import java.util.concurrent.Callable;
                 + " as slow beside the network's computation as PCI Express is beside a GPU's, and end with plain DL4J's bits.", ""})
 public final class ScheduleCommand implements Callable<Integer> {
 
-    @Option(names = "--models", paramLabel = "MODEL", split = ",",
-            description = "Of ${COMPLETION-CANDIDATES}. Default: all but TINY.")
-    private List<OffloadModel> models;
-
-    @Option(names = "--rounds", paramLabel = "N", defaultValue = "5",
-            description = "Blocks of five iterations of each strategy. Default: ${DEFAULT-VALUE}.")
-    private int rounds;
-
-    @Option(names = "--quick", description = "One small network, one link, one block: shows that it works, not how fast.")
-    private boolean quick;
+    @Mixin
+    private Selection selection;
 
     @Spec
     private CommandSpec spec;
 
     @Override
     public Integer call() {
-        if (rounds < 1) {
-            throw new ParameterException(spec.commandLine(), "--rounds: " + rounds + " (expected: >= 1)");
-        }
         Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
-        List<OffloadModel> chosen = models != null ? models : quick ? List.of(OffloadModel.TINY) : OffloadModel.measured();
-        ScheduleBench bench = new ScheduleBench(chosen, quick ? ScheduleBench.RATIOS.subList(0, 1) : ScheduleBench.RATIOS, quick ? 1 : rounds,
-                screen);
+        ScheduleBench bench = new ScheduleBench(selection.models(), selection.ratios(ScheduleBench.RATIOS), selection.rounds(), screen);
         bench.run();
         screen.line(bench.result().toString());
         if (!bench.isIdentical()) {

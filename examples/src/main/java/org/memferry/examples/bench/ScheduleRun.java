@@ -1,6 +1,5 @@
 package org.memferry.examples.bench;
 
-import org.deeplearning4j.nn.api.NeuralNetwork;
 import org.memferry.examples.ResultLine;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Profile;
@@ -12,7 +11,6 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.Consumer;
@@ -63,20 +61,12 @@ final class ScheduleRun {
                 File file = strategy == Strategy.NATIVE_OFFLOAD ? null : profile;
                 contestants.add(Contestant.attach(model, batches, strategy, setting.device(strategy), file));
             }
-            train();
+            Contestant.takeTurns(contestants, rounds);
             report(lines);
         } finally {
             contestants.forEach(Contestant::close);
             Files.deleteIfExists(profile.toPath());
             Files.deleteIfExists(pace.toPath());
-        }
-    }
-
-    private void train() {
-        for (int round = 0; round < rounds; round++) {
-            for (int i = 0; i < contestants.size(); i++) {
-                contestants.get((round + i) % contestants.size()).block();
-            }
         }
     }
 
@@ -94,13 +84,13 @@ final class ScheduleRun {
                 .add("compute_ms", decimals(1, Setting.computeNanos(profile) / 1e6))
                 .add("transfer_over_compute", decimals(3, setting.transferOverCompute(network, profile)))
                 .add("bound_ms", decimals(1, bound.stepNanos() / 1e6)).add("bound_by", bound.part())
-                .add("parity", isIdentical() ? "bit-identical" : "different").toString());
-        contestants.forEach(c -> lines.accept(line(c, zero, bound).toString()));
+                .add("parity", Contestant.areLikePlain(model, batches, contestants) ? "bit-identical" : "different").toString());
+        STRATEGIES.forEach(s -> lines.accept(line(s, of(s), zero, bound).toString()));
     }
 
-    private ResultLine line(Contestant c, Contestant zero, LowerBound bound) {
-        return new ResultLine(c.strategy().name()).add("step_ms", decimals(1, c.measuredMillis()))
-                .add("simulated_ms", decimals(1, c.simulation().stepNanos() / 1e6)).add("device_bytes", setting.bytes(c.strategy()))
+    private ResultLine line(Strategy strategy, Contestant c, Contestant zero, LowerBound bound) {
+        return new ResultLine(strategy.name()).add("step_ms", decimals(1, c.measuredMillis()))
+                .add("simulated_ms", decimals(1, c.simulation().stepNanos() / 1e6)).add("device_bytes", setting.bytes(strategy))
                 .add("steps", c.isReplanned() ? "replanned" : c.plan().updateTiming())
                 .add("vs_zero_offload", decimals(3, zero.times(c)))
                 .add("vs_native_offload", decimals(3, of(Strategy.NATIVE_OFFLOAD).times(c)))
@@ -109,22 +99,5 @@ final class ScheduleRun {
 
     private static String decimals(int count, double value) {
         return String.format(Locale.ROOT, "%." + count + "f", value);
-    }
-
-    /** Whether every strategy's parameters equal, to the bit, those of a plain network after as many iterations on the same batches. */
-    private boolean isIdentical() {
-        NeuralNetwork plain = model.configured();
-        plain.init();
-        List<Contestant> byIterations = new ArrayList<>(contestants);
-        byIterations.sort(Comparator.comparingInt(Contestant::iterations));
-        boolean identical = true;
-        int trained = 0;
-        for (Contestant c : byIterations) {
-            for (; trained < c.iterations(); trained++) {
-                plain.fit(batches.get(trained % batches.size()));
-            }
-            identical &= Bits.maxUlp(plain.params(), c.network().params()) == 0;
-        }
-        return identical;
     }
 }

@@ -25,20 +25,22 @@ final class Setting {
 
     private static final double BYTES_PER_GB = 1L << 30;
     /** Holds every network of the bench as a whole. */
-    private static final String ROOMY = "emulated:1GB,dilation=";
+    private static final String ROOM = "1GB";
 
     private final double dilation;
     private final double gigabytesPerSecond;
     private final long zeroBytes;
     private final long nativeBytes;
     private final File pace;
+    private final double computeMillis;
 
-    private Setting(double dilation, double gigabytesPerSecond, long zeroBytes, long nativeBytes, File pace) {
+    private Setting(double dilation, double gigabytesPerSecond, long zeroBytes, long nativeBytes, File pace, double computeMillis) {
         this.dilation = dilation;
         this.gigabytesPerSecond = gigabytesPerSecond;
         this.zeroBytes = zeroBytes;
         this.nativeBytes = nativeBytes;
         this.pace = pace;
+        this.computeMillis = computeMillis;
     }
 
     /**
@@ -48,7 +50,7 @@ final class Setting {
      * @param pace                where to keep the times seen, which those devices go by; its path has no comma
      */
     static Setting find(OffloadModel model, List<DataSet> batches, double transferOverCompute, File pace) throws IOException {
-        try (Contestant scout = Contestant.attach(model, batches, Strategy.ZERO_OFFLOAD, ROOMY + model.dilation, null)) {
+        try (Contestant scout = Contestant.attach(model, batches, Strategy.ZERO_OFFLOAD, "emulated:" + ROOM + ",dilation=" + model.dilation, null)) {
             Plan plan = scout.plan();
             NetworkDescription network = plan.network();
             long activations = plan.budget().activationBytes();
@@ -56,7 +58,8 @@ final class Setting {
             double seconds = transferOverCompute * computeNanos(scout.profile()) / 1e9;
             return new Setting(model.dilation, network.parameterBytes() / seconds / BYTES_PER_GB,
                     activations + StrategyPlanner.smallestBudget(Strategy.ZERO_OFFLOAD, network, scout.profile()),
-                    activations + StrategyPlanner.smallestBudget(Strategy.NATIVE_OFFLOAD, network, scout.profile()), pace);
+                    activations + StrategyPlanner.smallestBudget(Strategy.NATIVE_OFFLOAD, network, scout.profile()), pace,
+                    computeNanos(scout.profile()) / 1e6);
         }
     }
 
@@ -65,7 +68,7 @@ final class Setting {
         Map<String, String> fields = ChildProcess.parse(text.replace(';', ' '));
         return new Setting(Double.parseDouble(fields.get("dilation")), Double.parseDouble(fields.get("link")),
                 Long.parseLong(fields.get("zero")), Long.parseLong(fields.get("native")),
-                new File(fields.get("pace")));
+                new File(fields.get("pace")), Double.parseDouble(fields.get("compute")));
     }
 
     /** Forward and backward of all layers. */
@@ -87,6 +90,11 @@ final class Setting {
         return gigabytesPerSecond;
     }
 
+    /** Forward and backward of all layers, by the pace. */
+    double computeMillis() {
+        return computeMillis;
+    }
+
     /** How many times as long as measured each layer lasts. */
     double dilation() {
         return dilation;
@@ -99,11 +107,20 @@ final class Setting {
 
     /** Specification of the device of a strategy. */
     String device(Strategy strategy) {
-        return String.format(Locale.ROOT, "emulated:%d,h2d=%.9f,d2h=%2$.9f,pace=%s", bytes(strategy), gigabytesPerSecond, pace);
+        return device(Long.toString(bytes(strategy)));
+    }
+
+    /** Specification of a device that holds the network as a whole, with the same link and pace. */
+    String roomyDevice() {
+        return device(ROOM);
+    }
+
+    private String device(String bytes) {
+        return String.format(Locale.ROOT, "emulated:%s,h2d=%.9f,d2h=%2$.9f,pace=%s", bytes, gigabytesPerSecond, pace);
     }
 
     @Override
     public String toString() {
-        return "dilation=" + dilation + ";link=" + gigabytesPerSecond + ";zero=" + zeroBytes + ";native=" + nativeBytes + ";pace=" + pace;
+        return "dilation=" + dilation + ";link=" + gigabytesPerSecond + ";zero=" + zeroBytes + ";native=" + nativeBytes + ";pace=" + pace + ";compute=" + computeMillis;
     }
 }

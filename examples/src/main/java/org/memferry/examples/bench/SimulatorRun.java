@@ -53,7 +53,7 @@ final class SimulatorRun {
     private static ResultLine line(Contestant c) {
         Simulation simulation = c.simulation();
         double simulated = simulation.stepNanos() / 1e6;
-        return new ResultLine(c.strategy().name()).add("step_ms", String.format(Locale.ROOT, "%.2f", c.measuredMillis()))
+        return new ResultLine(c.title()).add("step_ms", String.format(Locale.ROOT, "%.2f", c.measuredMillis()))
                 .add("simulated_ms", String.format(Locale.ROOT, "%.2f", simulated))
                 .add("error", String.format(Locale.ROOT, "%.4f", Math.abs(simulated / c.measuredMillis() - 1)))
                 .add("slab_bytes", c.slabBytes()).add("simulated_slab_bytes", simulation.slabBytes())

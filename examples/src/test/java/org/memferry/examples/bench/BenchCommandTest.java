@@ -51,9 +51,17 @@ class BenchCommandTest {
     }
 
     @Test
+    void everyPlacementTrainsToPlainDl4jsBits() {
+        assertThat(run("placements", "--quick")).isZero();
+        assertThat(out.toString()).contains("RESIDENT").contains("PREFETCH").contains("DIRECT");
+        assertThat(out.toString().strip().lines().reduce((a, b) -> b).orElse(""))
+                .isEqualTo("RESULT name=bench-placements device=emulated direct=modelled parity=bit-identical");
+    }
+
+    @Test
     void noBenchIsRefused() {
         assertThat(run()).isEqualTo(2);
-        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state or schedule or simulator)");
+        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state or schedule or simulator or placements)");
     }
 
     @Test
@@ -65,6 +73,7 @@ class BenchCommandTest {
         assertThat(run("fit", "--pairs", "0")).isEqualTo(2);
         assertThat(run("schedule", "--rounds", "0")).isEqualTo(2);
         assertThat(run("simulator", "--rounds", "0")).isEqualTo(2);
+        assertThat(run("placements", "--rounds", "0")).isEqualTo(2);
         assertThat(run("big-state", "--steps", "0")).isEqualTo(2);
         assertThat(run("big-state", "--params", "-1")).isEqualTo(2);
         assertThat(run("big-state", "--params", "1000000000000")).isEqualTo(2);
