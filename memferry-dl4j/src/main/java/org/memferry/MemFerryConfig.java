@@ -50,6 +50,60 @@ public final class MemFerryConfig implements Serializable {
         return builder().build();
     }
 
+    /**
+     * The configuration that system properties and environment variables ask for; see {@link MemFerryProperties}. What they leave out has
+     * its default.
+     *
+     * @throws RefusedException if a value is none that its setting takes; names the property
+     */
+    public static MemFerryConfig fromProperties() {
+        Builder b = builder().device(deviceFromProperties());
+        String headroom = MemFerryProperties.value(MemFerryProperties.HEADROOM);
+        if (headroom != null) {
+            b.headroomBytes = Sizes.parse(headroom, MemFerryProperties.HEADROOM);
+        }
+        String strategy = MemFerryProperties.value(MemFerryProperties.STRATEGY);
+        if (strategy != null) {
+            b.strategy(strategyNamed(strategy));
+        }
+        String profile = MemFerryProperties.value(MemFerryProperties.PROFILE);
+        if (profile != null) {
+            b.profile(new File(profile));
+        }
+        Boolean eager = MemFerryProperties.flag(MemFerryProperties.EAGER_UPDATE);
+        if (eager != null) {
+            b.eagerUpdate(eager);
+        }
+        return b.build();
+    }
+
+    private static String deviceFromProperties() {
+        String named = MemFerryProperties.value(MemFerryProperties.DEVICE);
+        String device = named == null ? DEFAULT_DEVICE : named;
+        String memory = MemFerryProperties.value(MemFerryProperties.DEVICE_MEMORY);
+        if (memory == null) {
+            return device;
+        }
+        String kind = device.split(",", 2)[0];
+        Sizes.parse(memory, MemFerryProperties.DEVICE_MEMORY);
+        if (kind.equals(DEFAULT_DEVICE) || kind.contains(":")) {
+            throw new RefusedException(MemFerryProperties.DEVICE_MEMORY + ": '" + memory + "' with " + MemFerryProperties.DEVICE + " '" + device
+                    + "' (expected: a device with memory of its own whose size is not given yet, such as " + MemFerryProperties.DEVICE
+                    + "=emulated)");
+        }
+        return kind + ":" + memory + device.substring(kind.length());
+    }
+
+    private static Strategy strategyNamed(String name) {
+        for (Strategy s : Strategy.values()) {
+            if (s.name().equalsIgnoreCase(name) && s != Strategy.NONE) {
+                return s;
+            }
+        }
+        throw new RefusedException(MemFerryProperties.STRATEGY + ": '" + name + "' (expected: AUTO, ZERO_OFFLOAD, NATIVE_OFFLOAD, MEMFERRY, "
+                + "GO_MEMFERRY or STREAM)");
+    }
+
     /** This configuration with the shapes that will be trained; see {@link Builder#expect}. */
     public MemFerryConfig expect(int batch, InputType... inputTypes) {
         return settings.copy().expect(batch, inputTypes).build();

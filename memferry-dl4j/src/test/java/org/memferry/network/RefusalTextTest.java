@@ -42,6 +42,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
+import org.memferry.MemFerryProperties;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
@@ -129,6 +130,21 @@ class RefusalTextTest {
         refuses("NONE", () -> MemFerryConfig.builder().strategy(Strategy.NONE));
         refuses("RESIDENT, DIRECT", () -> PlacementRules.none().place("0", Placement.RESIDENT, Placement.DIRECT));
         refuses("NONE", () -> PlacementRules.none().placeGradient("0", GradientHome.NONE));
+    }
+
+    private void properties() {
+        with(Map.of(MemFerryProperties.DEVICE_MEMORY, "6GB"), () -> refuses("'6GB'", MemFerryConfig::fromProperties));
+        with(Map.of(MemFerryProperties.STRATEGY, "fast"), () -> refuses("'fast'", MemFerryConfig::fromProperties));
+        with(Map.of(MemFerryProperties.EAGER_UPDATE, "yes"), () -> refuses("'yes'", MemFerryConfig::fromProperties));
+    }
+
+    private static void with(Map<String, String> properties, Runnable action) {
+        properties.forEach(System::setProperty);
+        try {
+            action.run();
+        } finally {
+            properties.keySet().forEach(System::clearProperty);
+        }
     }
 
     private void updates() {
@@ -352,6 +368,7 @@ class RefusalTextTest {
     @Test
     void every_refusal_names_the_thing_the_value_and_a_way_out() throws IOException {
         settings();
+        properties();
         updates();
         plans();
         strategies();

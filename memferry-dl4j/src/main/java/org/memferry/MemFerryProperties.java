@@ -1,0 +1,111 @@
+package org.memferry;
+
+import org.memferry.base.RefusedException;
+
+import java.util.Locale;
+import java.util.function.Function;
+
+/**
+ * Settings that can be made without a line of code, as system properties ({@code -Dorg.memferry.device=emulated:512MB}) or, where that
+ * property is not set, as environment variables: the name without {@code org.}, in capitals and with an underscore for every point and
+ * before every capital ({@code MEMFERRY_DEVICE}, {@code MEMFERRY_DEVICE_MEMORY}).
+ */
+public final class MemFerryProperties {
+
+    /**
+     * Applicability: programs started with the agent or with MemFerry's ND4J managers<br>
+     * Description: whether networks are attached that the program itself does not attach<br>
+     * Default: false with the managers, true with the agent
+     */
+    public static final String ENABLED = "org.memferry.enabled";
+
+    /**
+     * Applicability: networks attached with {@link MemFerryConfig#fromProperties()}<br>
+     * Description: the device, as in {@link MemFerryConfig.Builder#device(String)}; without its size if {@link #DEVICE_MEMORY} has it<br>
+     * Default: {@value MemFerryConfig#DEFAULT_DEVICE}
+     */
+    public static final String DEVICE = "org.memferry.device";
+
+    /**
+     * Applicability: devices with memory of their own, such as {@code emulated}, whose size {@link #DEVICE} does not give<br>
+     * Description: most bytes of device memory to use, such as {@code 6GB}<br>
+     * Default: none
+     */
+    public static final String DEVICE_MEMORY = "org.memferry.deviceMemory";
+
+    /**
+     * Applicability: devices with memory of their own<br>
+     * Description: device memory to leave alone, as in {@link MemFerryConfig.Builder#headroom(String)}<br>
+     * Default: 0
+     */
+    public static final String HEADROOM = "org.memferry.headroom";
+
+    /**
+     * Applicability: devices with memory of their own<br>
+     * Description: how to plan from times, as in {@link MemFerryConfig.Builder#strategy}: {@code AUTO}, {@code MEMFERRY}, ...<br>
+     * Default: none, the plan is made from sizes alone
+     */
+    public static final String STRATEGY = "org.memferry.strategy";
+
+    /**
+     * Applicability: networks planned by a {@link #STRATEGY}<br>
+     * Description: file that keeps measured times, as in {@link MemFerryConfig.Builder#profile}<br>
+     * Default: none
+     */
+    public static final String PROFILE = "org.memferry.profile";
+
+    /**
+     * Applicability: devices with memory of their own<br>
+     * Description: {@code true} or {@code false} as in {@link MemFerryConfig.Builder#eagerUpdate}<br>
+     * Default: decided by the listeners
+     */
+    public static final String EAGER_UPDATE = "org.memferry.eagerUpdate";
+
+    /**
+     * Applicability: every attachment whose configuration does not say {@link MemFerryConfig.Builder#updateThreads}<br>
+     * Description: threads of the optimizer step; no environment twin<br>
+     * Default: the processors that the program may use
+     */
+    public static final String UPDATE_THREADS = "org.memferry.update.threads";
+
+    /**
+     * Applicability: every attachment<br>
+     * Description: the update kernel: {@code auto}, {@code native}, {@code native-avx512}, {@code native-avx2}, {@code native-baseline} or
+     * {@code java}; no environment twin<br>
+     * Default: {@code auto}
+     */
+    public static final String UPDATE_KERNEL = "org.memferry.update.kernel";
+
+    private MemFerryProperties() {
+    }
+
+    /** The environment variable that stands for a property: {@code MEMFERRY_DEVICE_MEMORY} for {@code org.memferry.deviceMemory}. */
+    public static String environmentName(String property) {
+        return property.substring("org.".length()).replaceAll("([A-Z])", "_$1").replace('.', '_').toUpperCase(Locale.ROOT);
+    }
+
+    /** Value of a property, or else of its environment variable; null if neither is set or there is nothing in it. */
+    static String value(String property) {
+        return value(property, System::getProperty, System::getenv);
+    }
+
+    static String value(String property, Function<String, String> properties, Function<String, String> environment) {
+        String value = properties.apply(property);
+        String found = value != null ? value : environment.apply(environmentName(property));
+        return found == null || found.isBlank() ? null : found.trim();
+    }
+
+    /**
+     * Value of a property that is {@code true} or {@code false}.
+     *
+     * @return null if it is not set
+     * @throws RefusedException if it is anything else
+     */
+    static Boolean flag(String property) {
+        String value = value(property);
+        if (value == null || value.equalsIgnoreCase("true") || value.equalsIgnoreCase("false")) {
+            return value == null ? null : Boolean.valueOf(value);
+        }
+        throw new RefusedException(property + ": '" + value + "' (expected: true or false, or leave it unset)");
+    }
+}

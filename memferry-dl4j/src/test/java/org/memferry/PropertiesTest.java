@@ -1,0 +1,50 @@
+package org.memferry;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Map;
+
+import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
+import org.deeplearning4j.nn.conf.layers.OutputLayer;
+import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
+import org.junit.jupiter.api.Test;
+import org.memferry.plan.UpdateTiming;
+import org.nd4j.linalg.lossfunctions.LossFunctions;
+
+/** Settings by system property and environment variable. */
+class PropertiesTest {
+
+    @Test
+    void a_property_has_a_twin_in_the_environment_and_goes_before_it() {
+        assertThat(MemFerryProperties.environmentName(MemFerryProperties.DEVICE_MEMORY)).isEqualTo("MEMFERRY_DEVICE_MEMORY");
+        Map<String, String> environment = Map.of("MEMFERRY_DEVICE", " emulated:1MB ", "MEMFERRY_STRATEGY", " ");
+        assertThat(MemFerryProperties.value(MemFerryProperties.DEVICE, name -> null, environment::get)).isEqualTo("emulated:1MB");
+        assertThat(MemFerryProperties.value(MemFerryProperties.DEVICE, name -> "host", environment::get)).isEqualTo("host");
+        assertThat(MemFerryProperties.value(MemFerryProperties.STRATEGY, name -> null, environment::get)).isNull();
+    }
+
+    @Test
+    void the_configuration_of_the_properties_is_the_one_they_name() {
+        Map<String, String> set = Map.of(MemFerryProperties.DEVICE, "emulated,h2d=12", MemFerryProperties.DEVICE_MEMORY, "3MB",
+                MemFerryProperties.HEADROOM, "1MB", MemFerryProperties.STRATEGY, "zero_offload", MemFerryProperties.EAGER_UPDATE, "false",
+                MemFerryProperties.PROFILE, "no-such-file.json");
+        set.forEach(System::setProperty);
+        try (MemFerry ferry = MemFerry.attach(network(), MemFerryConfig.fromProperties())) {
+            assertThat(ferry.plan().budget().deviceBytes()).isEqualTo(3 << 20);
+            assertThat(ferry.plan().budget().headroomBytes()).isEqualTo(1 << 20);
+            assertThat(ferry.plan().updateTiming()).isEqualTo(UpdateTiming.AFTER_BACKWARD);
+        } finally {
+            set.keySet().forEach(System::clearProperty);
+        }
+        try (MemFerry ferry = MemFerry.attach(network(), MemFerryConfig.fromProperties())) {
+            assertThat(ferry.plan().budget().deviceBytes()).isEqualTo(Long.MAX_VALUE);
+        }
+    }
+
+    private static MultiLayerNetwork network() {
+        MultiLayerNetwork net = new MultiLayerNetwork(new NeuralNetConfiguration.Builder().list()
+                .layer(new OutputLayer.Builder(LossFunctions.LossFunction.MSE).nIn(2).nOut(2).build()).build());
+        net.init();
+        return net;
+    }
+}
