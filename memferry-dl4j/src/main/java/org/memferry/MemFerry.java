@@ -12,7 +12,6 @@ import org.memferry.plan.Profile;
 import org.memferry.plan.Workload;
 import org.memferry.planner.Simulator;
 import org.memferry.report.ForecastTable;
-import org.memferry.report.PlanTable;
 
 import java.io.File;
 
@@ -127,9 +126,9 @@ public final class MemFerry implements AutoCloseable {
         Plan plan = ferry.plan();
         Profile profile = ferry.profile();
         if (profile == null) {
-            return PlanTable.render(plan);
+            return ferry.planTable();
         }
-        return PlanTable.render(plan) + "\n"
+        return ferry.planTable() + "\n"
                 + ForecastTable.render(plan, profile, Simulator.simulate(plan, profile), ferry.measuredRun().orElse(null));
     }
 

@@ -74,6 +74,10 @@ public final class MemFerryConfig implements Serializable {
         if (eager != null) {
             b.eagerUpdate(eager);
         }
+        Boolean spill = MemFerryProperties.flag(MemFerryProperties.SPILL_TO_HOST);
+        if (spill != null) {
+            b.spillToHost(spill);
+        }
         return b.build();
     }
 
@@ -118,6 +122,7 @@ public final class MemFerryConfig implements Serializable {
                 .headroom(settings.headroomBytes)
                 .update(settings.updateThreads, settings.eagerUpdate)
                 .strategy(settings.strategy, settings.profileFile)
+                .spillToHost(settings.spillToHost)
                 .listener(listener)
                 .build();
     }
@@ -138,6 +143,7 @@ public final class MemFerryConfig implements Serializable {
         private Boolean eagerUpdate;
         private Strategy strategy;
         private File profileFile;
+        private boolean spillToHost;
 
         private Builder() {
         }
@@ -155,6 +161,7 @@ public final class MemFerryConfig implements Serializable {
             b.eagerUpdate = eagerUpdate;
             b.strategy = strategy;
             b.profileFile = profileFile;
+            b.spillToHost = spillToHost;
             return b;
         }
 
@@ -277,6 +284,18 @@ public final class MemFerryConfig implements Serializable {
          */
         public Builder eagerUpdate(boolean eager) {
             this.eagerUpdate = eager;
+            return this;
+        }
+
+        /**
+         * What happens to a block of a DL4J workspace (activations, working memory) that the device has no room for. Takes effect where
+         * MemFerry's ND4J managers are installed; see {@link MemFerryRuntime}.
+         *
+         * @param spill true places it in host memory that the device can address, slower to compute from: counted, logged once; false, the
+         *              default, ends the iteration with an {@link org.memferry.base.OutOfMemoryException}
+         */
+        public Builder spillToHost(boolean spill) {
+            this.spillToHost = spill;
             return this;
         }
 

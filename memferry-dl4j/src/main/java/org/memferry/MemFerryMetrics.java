@@ -3,6 +3,7 @@ package org.memferry;
 import org.memferry.device.DeviceMetrics;
 import org.memferry.engine.EngineMetrics;
 import org.memferry.engine.IterationEngine;
+import org.memferry.nd4j.DeviceUse;
 import org.memferry.nd4j.RegionArrays;
 import org.memferry.network.Ferry;
 
@@ -23,6 +24,14 @@ public final class MemFerryMetrics {
     /** Counters of the device: bytes held, bytes copied, time waited. */
     public DeviceMetrics device() {
         return ferry.device().metrics();
+    }
+
+    /**
+     * What is in use of the device's memory: slab, DL4J's workspaces, ordinary arrays. Workspaces are counted where MemFerry's ND4J managers
+     * are installed ({@link MemFerryRuntime}), and are 0 here where they are not.
+     */
+    public DeviceUse use() {
+        return DeviceUse.of(ferry.device());
     }
 
     /** Training iterations completed since the plan became final. */

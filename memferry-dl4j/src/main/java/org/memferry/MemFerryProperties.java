@@ -62,6 +62,13 @@ public final class MemFerryProperties {
     public static final String EAGER_UPDATE = "org.memferry.eagerUpdate";
 
     /**
+     * Applicability: devices with memory of their own, where MemFerry's ND4J managers are installed<br>
+     * Description: {@code true} or {@code false} as in {@link MemFerryConfig.Builder#spillToHost}<br>
+     * Default: false
+     */
+    public static final String SPILL_TO_HOST = "org.memferry.spillToHost";
+
+    /**
      * Applicability: every attachment whose configuration does not say {@link MemFerryConfig.Builder#updateThreads}<br>
      * Description: threads of the optimizer step; no environment twin<br>
      * Default: the processors that the program may use

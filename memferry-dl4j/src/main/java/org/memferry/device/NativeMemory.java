@@ -25,9 +25,11 @@ public final class NativeMemory implements Regions.Memory {
 
     private final Pointer block;
     private final long address;
+    private final long extra;
 
     private NativeMemory(Pointer block, long stagger) {
         this.block = block;
+        this.extra = ALIGNMENT + stagger;
         this.address = Sizes.align(block.address(), ALIGNMENT) + stagger;
     }
 
@@ -58,6 +60,11 @@ public final class NativeMemory implements Regions.Memory {
     @Override
     public long address() {
         return address;
+    }
+
+    @Override
+    public long allocatedBytes(long asked) {
+        return asked + extra;
     }
 
     @Override

@@ -12,6 +12,9 @@ public interface Region extends AutoCloseable {
     /** What it is for. */
     String purpose();
 
+    /** True for memory of the device itself, false for host memory. */
+    boolean isSlab();
+
     /** False once closed. */
     boolean isOpen();
 

@@ -4,6 +4,7 @@ import java.lang.ref.Cleaner;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 
 import org.memferry.base.MemFerryException;
 import org.memferry.base.OutOfMemoryException;
@@ -21,6 +22,7 @@ public final class Regions {
 
     private static final Logger LOG = LoggerFactory.getLogger(Regions.class);
     private static final Cleaner CLEANER = Cleaner.create();
+    private static final AtomicLong IDS = new AtomicLong();
 
     /** Memory that backs one region. */
     public interface Memory {
@@ -30,6 +32,20 @@ public final class Regions {
 
         /** Gives it back. Called exactly once, by whichever thread closes the region. */
         void free();
+
+        /**
+         * Bytes taken of the system.
+         *
+         * @param asked bytes that were asked for
+         */
+        default long allocatedBytes(long asked) {
+            return asked;
+        }
+
+        /** True if the system may not move or swap it. */
+        default boolean isPinned() {
+            return false;
+        }
     }
 
     /** Where a kind of memory comes from. */
@@ -170,8 +186,9 @@ public final class Regions {
         for (Holding holding : open) {
             if (holding.release()) {
                 metrics.regionLeaked();
-                LOG.warn("{} was closed with region '{}' of {} bytes still open; its memory is given back", device, holding.purpose,
-                        holding.bytes);
+                HostMemoryMetrics.leaked();
+                LOG.warn("{} was closed with region {} '{}' of {} bytes still open; its memory is given back", device, holding.id,
+                        holding.purpose, holding.bytes);
             }
         }
     }
@@ -179,6 +196,7 @@ public final class Regions {
     /** What is to be given back for one region. Refers to everything but the region, as its cleaner must. */
     private static final class Holding {
 
+        private final long id = IDS.incrementAndGet();
         private final Regions regions;
         private final Kind kind;
         private final Memory memory;
@@ -202,6 +220,7 @@ public final class Regions {
             regions.metrics.regionsChanged(sign);
             if (kind == Kind.HOST) {
                 regions.metrics.hostChanged(sign * bytes);
+                HostMemoryMetrics.changed(sign, bytes, memory);
             } else {
                 regions.metrics.slabChanged(sign * bytes);
             }
@@ -224,8 +243,9 @@ public final class Regions {
 
         void forgotten() {
             if (release()) {
-                LOG.warn("{}: region '{}' of {} bytes was never closed and became unreachable; its memory is given back",
-                        regions.device, purpose, bytes);
+                HostMemoryMetrics.leaked();
+                LOG.warn("{}: region {} '{}' of {} bytes was never closed and became unreachable; its memory is given back",
+                        regions.device, id, purpose, bytes);
             }
         }
     }
@@ -253,6 +273,11 @@ public final class Regions {
         @Override
         public String purpose() {
             return holding.purpose;
+        }
+
+        @Override
+        public boolean isSlab() {
+            return holding.kind == Kind.SLAB;
         }
 
         @Override

@@ -70,6 +70,9 @@ public final class IterationEngine implements AutoCloseable {
     private Pass pass;
     private int current = -1;
     private boolean inside;
+    /** The visit's computation is over and its slots are given back, but nobody has entered the next layer yet. */
+    private boolean trailing;
+    private long computedNanos;
     private int nextCopy;
     private boolean gradientsPending;
     private final boolean[] gradientTaken;
@@ -322,13 +325,40 @@ public final class IterationEngine implements AutoCloseable {
         }
     }
 
+    /**
+     * The computation of the layer that backward is in has ended: its gradient is complete and its slots are given back, although nobody has
+     * entered another layer yet. What is computed until then (layers without parameters) still counts as time of this layer. Not part of an
+     * {@link AccessTrace}: a replay learns the same from the next read.
+     */
+    public void computed() {
+        lock.lock();
+        try {
+            if (phase == Phase.BACKWARD && inside && pass.visits[current].backward) {
+                Visit v = pass.visits[current];
+                computedNanos = visitEnded();
+                giveBack(v, true);
+                trailing = true;
+                device.visitStarted(v.layer, true, 0, 0);
+                issueCopies();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
     private void leave(boolean takeGradient) {
-        if (!inside) {
+        if (!inside && !trailing) {
             return;
         }
         endVisit();
+        if (inside) {
+            giveBack(pass.visits[current], takeGradient);
+        }
+        trailing = false;
+    }
+
+    private void giveBack(Visit v, boolean takeGradient) {
         inside = false;
-        Visit v = pass.visits[current];
         if (v.slot >= 0) {
             slotLeases[v.slot]--;
             device.recordCompute(slotLeft[v.slot]);
@@ -632,13 +662,17 @@ public final class IterationEngine implements AutoCloseable {
     }
 
     private void endVisit() {
+        long computed = visitEnded() + (trailing ? computedNanos : 0);
+        if (clock != VisitClock.OFF) {
+            Visit v = pass.visits[current];
+            clock.visited(v.layer, v.backward, computed, System.nanoTime() - visitStart);
+        }
+    }
+
+    private long visitEnded() {
         lock.unlock();
         try {
-            long computed = device.visitEnded();
-            if (clock != VisitClock.OFF) {
-                Visit v = pass.visits[current];
-                clock.visited(v.layer, v.backward, computed, System.nanoTime() - visitStart);
-            }
+            return device.visitEnded();
         } finally {
             lock.lock();
         }

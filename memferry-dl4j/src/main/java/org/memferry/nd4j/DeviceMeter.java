@@ -16,7 +16,7 @@ import java.util.function.LongSupplier;
  *   <li>ordinary arrays, by libnd4j's own counter for device 0: parameters, gradients and updater state of a plain network, data sets,
  *       whatever an operation allocates, and arrays that nobody uses any more but the garbage collector has not found yet;
  *   <li>DL4J's workspaces of the training thread: activations and working memory. A workspace that is still learning its size counts
- *       with what it handed out. One that is in host memory by its own configuration (mirrored {@code HOST_ONLY}, or a mapped file) does
+ *       with what it handed out; with MemFerry's ND4J managers in place every workspace counts with the blocks it has on the device. One that is in host memory by its own configuration (mirrored {@code HOST_ONLY}, or a mapped file) does
  *       not count;
  *   <li>MemFerry's slab, as its device counts it.
  * </ul>
@@ -121,7 +121,9 @@ public final class DeviceMeter implements AutoCloseable {
     public Usage current() {
         long held = 0;
         for (MemoryWorkspace workspace : workspaces) {
-            if (onDevice(workspace.getWorkspaceConfiguration())) {
+            if (workspace instanceof MeteredWorkspace) {
+                held += ((MeteredWorkspace) workspace).deviceBytes();
+            } else if (!(workspace instanceof RegionWorkspace) && onDevice(workspace.getWorkspaceConfiguration())) {
                 // A workspace that is too small spills: what it handed out since it was entered is then more than its size.
                 long handedOut = workspace.isScopeActive() ? workspace.getThisCycleAllocations() : 0;
                 held += Math.max(workspace.getCurrentSize(), handedOut);

@@ -119,7 +119,8 @@ public final class RegionArrays {
                     + region.purpose() + "' of " + region.bytes() + " bytes");
         }
         CREATED.incrementAndGet();
-        Pointer start = new PagedPointer(address(region, offset, type));
+        Pointer start = MemFerryWorkspaceManager.isInstalled() ? RegionWorkspace.of(region).place(region, offset * size)
+                : new PagedPointer(address(region, offset, type));
         // The capacity counts elements: DataBuffer.capacity() reads it and the pointer cast does not rescale.
         Pointer typed = type == DataType.FLOAT ? new FloatPointer(start) : new DoublePointer(start);
         typed.capacity(length);

@@ -25,6 +25,7 @@ public final class AttachRequest {
     private final Boolean eagerUpdate;
     private final Strategy strategy;
     private final File profileFile;
+    private final boolean spillToHost;
     private final Function<Ferry, TrainingListener> listener;
 
     private AttachRequest(Builder b) {
@@ -39,6 +40,7 @@ public final class AttachRequest {
         this.eagerUpdate = b.eagerUpdate;
         this.strategy = b.strategy;
         this.profileFile = b.profileFile;
+        this.spillToHost = b.spillToHost;
         this.listener = b.listener;
     }
 
@@ -102,6 +104,11 @@ public final class AttachRequest {
         return profileFile;
     }
 
+    /** Whether workspace blocks that do not fit on the device are placed in host memory. */
+    boolean spillToHost() {
+        return spillToHost;
+    }
+
     TrainingListener listenerFor(Ferry ferry) {
         return listener == null ? new PhaseListener(ferry) : listener.apply(ferry);
     }
@@ -120,6 +127,7 @@ public final class AttachRequest {
         private Boolean eagerUpdate;
         private Strategy strategy;
         private File profileFile;
+        private boolean spillToHost;
         private Function<Ferry, TrainingListener> listener;
 
         private Builder(Supplier<Device> device, boolean ownsDevice) {
@@ -168,6 +176,12 @@ public final class AttachRequest {
         public Builder strategy(Strategy kind, File file) {
             this.strategy = kind;
             this.profileFile = file;
+            return this;
+        }
+
+        /** Whether workspace blocks that do not fit on the device are placed in host memory; false, the default, refuses them. */
+        public Builder spillToHost(boolean spill) {
+            this.spillToHost = spill;
             return this;
         }
 

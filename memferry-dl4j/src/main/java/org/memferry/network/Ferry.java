@@ -11,6 +11,7 @@ import org.deeplearning4j.optimize.api.TrainingListener;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
 import org.memferry.base.MemFerryException;
 import org.memferry.base.RefusedException;
+import org.memferry.base.Sizes;
 import org.memferry.device.Device;
 import org.memferry.device.Devices;
 import org.memferry.device.Region;
@@ -19,7 +20,11 @@ import org.memferry.engine.GradientListener;
 import org.memferry.engine.IterationEngine;
 import org.memferry.engine.IterationEngine.Phase;
 import org.memferry.engine.Program;
+import org.memferry.nd4j.DeviceUse;
+import org.memferry.nd4j.LayerScopes;
+import org.memferry.nd4j.MemFerryWorkspaceManager;
 import org.memferry.nd4j.RegionArrays;
+import org.memferry.nd4j.ThreadWorkspaces;
 import org.memferry.plan.GradientHome;
 import org.memferry.plan.MeasuredRun;
 import org.memferry.plan.NetworkDescription;
@@ -41,6 +46,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.io.File;
+import java.lang.ref.Cleaner;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -66,6 +72,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** DL4J opens this workspace around the computation of every layer, in both kinds of network. */
     private static final String LAYER_WORKSPACE = "WS_LAYER_WORKING_MEM";
     private static final List<WeakReference<Ferry>> LIVE = new CopyOnWriteArrayList<>();
+    private static final Cleaner CLEANER = Cleaner.create();
 
     private final NetworkAdapter adapter;
     private final AttachRequest request;
@@ -102,6 +109,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private Plan plan;
     private volatile Thread owner = Thread.currentThread();
     private final UpdateEngine updateEngine;
+    private final Remains remains;
+    private final Cleaner.Cleanable cleanable;
+    private final LayerScopes scopes = new Scopes(this);
+    /** Of the thread that trained last; null if none did or workspaces are not accounted. */
+    private ThreadWorkspaces training;
     private UpdateUnits updateUnits;
     private HostUpdate hostUpdate;
     /** Per unit whether its step may be taken while backward goes on. */
@@ -123,12 +135,15 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         this.device = device;
         this.type = adapter.dataType();
         this.rank2 = rank2;
+        this.remains = new Remains(device, request.ownsDevice());
+        this.cleanable = CLEANER.register(this, remains);
         long bytes = Math.multiplyExact(adapter.countParameters(), (long) RegionArrays.elementBytes(type));
-        this.master = device.allocateHost(bytes, "parameters");
+        this.master = remains.host(bytes, "parameters");
         this.shadow = new ShadowModel(master, type);
         this.trackedParams = RegionArrays.trackedVector(master, 0, type, adapter.countParameters(), rank2, this::userTouchesParameters);
         this.plainParams = RegionArrays.vector(master, 0, type, adapter.countParameters(), rank2);
         this.updateEngine = request.updateThreads() > 0 ? UpdateEngine.start(request.updateThreads()) : UpdateEngine.start();
+        remains.updateEngine(updateEngine);
     }
 
     /**
@@ -250,13 +265,14 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             ferry.reserve();
             body.accept(ferry);
             ferry.announce();
+            LIVE.removeIf(r -> r.get() == null);
             LIVE.add(new WeakReference<>(ferry));
             return ferry;
         } catch (RuntimeException | Error e) {
             if (ferry != null) {
-                ferry.freeMemory();
-            }
-            if (request.ownsDevice()) {
+                ferry.remains.giveBack();
+                ferry.cleanable.clean();
+            } else if (request.ownsDevice()) {
                 device.close();
             }
             throw e;
@@ -273,15 +289,15 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     /** Takes all memory that the plan needs, before the network is touched. */
     private void reserve() {
-        gradients = device.allocateHost(plan.network().parameterBytes(), "gradients");
-        state = device.allocateHost(plan.network().updaterStateBytes(), "updater state");
+        gradients = remains.host(plan.network().parameterBytes(), "gradients");
+        state = remains.host(plan.network().updaterStateBytes(), "updater state");
         if (plan.budget().finalShapes()) {
             reserveSlab();
         }
     }
 
     private void reserveSlab() {
-        slab = plan.slabBytes() > 0 ? device.allocateSlab(plan.slabBytes(), "slots") : null;
+        slab = plan.slabBytes() > 0 ? remains.slab(plan.slabBytes(), "slots") : null;
     }
 
     /**
@@ -459,6 +475,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (steps != null) {
             steps.close();
             steps = null;
+            remains.steps(null);
         }
         synchronized (homes) {
             homes.leaveSlots();
@@ -484,7 +501,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         Program program = Program.compile(plan);
         homes.useSlots(program, slab);
         if (plan.updateTiming().isLayerwise()) {
-            steps = new LayerSteps(device, units.size(), this::mayStepEarly, this::takeStep);
+            // The thread must not keep the network alive: while a step is due the training thread does.
+            WeakReference<Ferry> self = new WeakReference<>(this);
+            steps = new LayerSteps(device, units.size(), unit -> self.get().mayStepEarly(unit), unit -> self.get().takeStep(unit));
+            remains.steps(steps);
         }
         shadow.start(program, device, gradients, slab, steps == null ? GradientListener.NONE : steps);
     }
@@ -492,8 +512,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private void announce() {
         LOG.info("attached to {} on {} ({}): {}", adapter.network().getClass().getSimpleName(), device.name(), Support.backend(),
                 PlanTable.summary(plan));
-        LOG.info("plan{}:\n{}", plan.budget().finalShapes() ? "" : " (provisional until the first iteration shows the batch)",
-                PlanTable.render(plan));
+        LOG.info("plan{}:\n{}", plan.budget().finalShapes() ? "" : " (provisional until the first iteration shows the batch)", planTable());
     }
 
     // ------------------------------------------------------------------------------------------------- events of an iteration
@@ -501,6 +520,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** DL4J's optimizer begins an iteration. */
     void openIteration() {
         owner = Thread.currentThread();
+        if (accountsWorkspaces()) {
+            training = ThreadWorkspaces.ofCurrentThread();
+            training.train(device.hasOwnMemory() ? DeviceUse.of(device) : null, request.spillToHost(), scopes);
+        }
         if (steps != null) {
             // Of an iteration that was given up: what follows must not run beside it.
             steps.drain();
@@ -571,6 +594,19 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             }
         }
         return false;
+    }
+
+    /**
+     * Attaches a network whose iteration has begun without us, before anything of it was computed: parameters, updater and accumulator are
+     * read by DL4J only after this.
+     */
+    public static Ferry attachInIteration(Model network, AttachRequest request) {
+        // What is made here must outlive whatever workspace is open.
+        try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
+            Ferry ferry = attach(network, request);
+            ferry.openIteration();
+            return ferry;
+        }
     }
 
     private void makePlanFinal() {
@@ -699,6 +735,14 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             engine.awaitGradients();
         }
         homes.showHost(adapter.gradient());
+    }
+
+    /** DL4J has closed the workspace of a layer's computation, on the training thread. */
+    private void layerComputed() {
+        IterationEngine engine = shadow.engine();
+        if (engine != null && engine.phase() == Phase.BACKWARD) {
+            engine.computed();
+        }
     }
 
     /** A whole parameter table was walked: DL4J does so for the regularisation score, right after the backward pass. */
@@ -915,7 +959,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         long count = UpdaterState.count(units);
         if (stateArray == null ? count > 0 : stateArray.length() != count) {
             state.close();
-            state = device.allocateHost(Math.multiplyExact(count, (long) RegionArrays.elementBytes(type)), "updater state");
+            state = remains.host(Math.multiplyExact(count, (long) RegionArrays.elementBytes(type)), "updater state");
             makeStateArray(count);
         }
         if (newState != null && stateArray != null) {
@@ -1010,6 +1054,31 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         return plan;
     }
 
+    /** True if an attached network is in a training iteration on the calling thread. */
+    public static boolean isIterating() {
+        for (WeakReference<Ferry> reference : LIVE) {
+            Ferry ferry = reference.get();
+            IterationEngine engine = ferry == null || ferry.owner != Thread.currentThread() ? null : ferry.shadow.engine();
+            if (engine != null && engine.phase() != Phase.IDLE && engine.phase() != Phase.INFERENCE) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** True if workspace blocks are counted against the device's budget; false if there are only estimates of them. */
+    public static boolean accountsWorkspaces() {
+        return MemFerryWorkspaceManager.isInstalled();
+    }
+
+    /** The plan as a table, with what is known of DL4J's workspaces. */
+    public String planTable() {
+        return !device.hasOwnMemory() ? PlanTable.render(plan) : PlanTable.render(plan) + (accountsWorkspaces()
+                ? "workspaces: counted against the budget, at most " + Sizes.exact(DeviceUse.of(device).peakWorkspaceBytes()) + " so far, "
+                + DeviceUse.of(device).spilledBlocks() + " blocks placed in host memory\n"
+                : "workspaces: estimated only, as MemFerry's ND4J managers are not installed\n");
+    }
+
     /** The device. */
     public Device device() {
         return device;
@@ -1043,10 +1112,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
         closed = true;
         LIVE.removeIf(r -> r.get() == null || r.get() == this);
-        freeMemory();
-        if (request.ownsDevice()) {
-            device.close();
+        if (training != null) {
+            training.forget(scopes);
         }
+        remains.giveBack();
+        cleanable.clean();
     }
 
     private void giveBackAll() {
@@ -1113,18 +1183,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         return new LinkedHashMap<>(UnitBinding.tableOver(table.owner, view));
     }
 
-    private void freeMemory() {
-        if (steps != null) {
-            steps.close();
-        }
-        updateEngine.close();
-        for (Region region : new Region[] {slab, state, gradients, master}) {
-            if (region != null) {
-                region.close();
-            }
-        }
-    }
-
     /** The arguments of the steps of one iteration, read from the model when it opens. */
     private static final class Step {
 
@@ -1132,5 +1190,23 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         private volatile int epoch;
         private volatile int batch;
         private volatile boolean writeUpdate;
+    }
+
+    /** Hears of the end of a layer's computation. Held by the thread that trains, which must not keep the network alive. */
+    private static final class Scopes implements LayerScopes {
+
+        private final WeakReference<Ferry> ferry;
+
+        Scopes(Ferry ferry) {
+            this.ferry = new WeakReference<>(ferry);
+        }
+
+        @Override
+        public void left() {
+            Ferry present = ferry.get();
+            if (present != null) {
+                present.layerComputed();
+            }
+        }
     }
 }

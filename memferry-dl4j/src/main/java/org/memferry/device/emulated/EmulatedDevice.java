@@ -124,6 +124,11 @@ public final class EmulatedDevice implements Device {
             }
 
             @Override
+            public long allocatedBytes(long asked) {
+                return memory.allocatedBytes(asked);
+            }
+
+            @Override
             public void free() {
                 // A copy still under way may use it.
                 drain();
