@@ -35,7 +35,8 @@ import java.util.concurrent.Callable;
 public final class CharLmCommand implements Callable<Integer> {
 
     private static final int REPORTS = 5;
-    private static final int TEST_BATCHES = 8;
+    private static final int REPORT_APART = 20;
+    private static final int TEST_BATCHES = 4;
     private static final long SEED = 7;
     /** The last part of the text is not trained on. */
     private static final double HELD_OUT = 0.05;
@@ -44,7 +45,7 @@ public final class CharLmCommand implements Callable<Integer> {
             description = "${COMPLETION-CANDIDATES}. Default: ${DEFAULT-VALUE}.")
     private CharacterModel model;
 
-    @Option(names = "--iterations", paramLabel = "N", defaultValue = "400", description = "Batches to train on. Default: ${DEFAULT-VALUE}.")
+    @Option(names = "--iterations", paramLabel = "N", defaultValue = "200", description = "Batches to train on. Default: ${DEFAULT-VALUE}.")
     private int iterations;
 
     @Option(names = "--device", paramLabel = "DEVICE", defaultValue = "emulated:64MB",
@@ -98,7 +99,7 @@ public final class CharLmCommand implements Callable<Integer> {
         for (int i = 1; i <= iterations; i++) {
             network.fit(model.batch(text, 0, train, random));
             screen.status("iteration " + i + " of " + iterations);
-            if (i == iterations || i % Math.max(1, iterations / REPORTS) == 0) {
+            if (i == iterations || i % Math.max(REPORT_APART, iterations / REPORTS) == 0) {
                 bits = bitsPerCharacter(network);
                 screen.line("iteration %d: %.3f bits per character on text held out, %.1f s", i, bits, (System.nanoTime() - start) / 1e9);
             }

@@ -30,14 +30,14 @@ import java.util.Random;
 enum CharacterModel {
 
     /** Two LSTM layers that predict every next character, trained by truncated back-propagation through time. */
-    LSTM(200, 16) {
+    LSTM(100, 16) {
         @Override
         NeuralNetwork configured(int kinds) {
             return new MultiLayerNetwork(settings(2e-3).weightInit(WeightInit.XAVIER).list()
-                    .layer(new LSTM.Builder().nIn(kinds).nOut(192).activation(Activation.TANH).build())
-                    .layer(new LSTM.Builder().nOut(192).activation(Activation.TANH).build())
+                    .layer(new LSTM.Builder().nIn(kinds).nOut(128).activation(Activation.TANH).build())
+                    .layer(new LSTM.Builder().nOut(128).activation(Activation.TANH).build())
                     .layer(new RnnOutputLayer.Builder(LossFunction.MCXENT).nOut(kinds).activation(Activation.SOFTMAX).build())
-                    .backpropType(BackpropType.TruncatedBPTT).tBPTTForwardLength(50).tBPTTBackwardLength(50)
+                    .backpropType(BackpropType.TruncatedBPTT).tBPTTForwardLength(25).tBPTTBackwardLength(25)
                     .setInputType(InputType.recurrent(kinds)).build());
         }
 
