@@ -37,11 +37,15 @@ public final class CallStack {
         String missing = NativeLibrary.load();
         Object found = missing == null ? receiver(Thread.currentThread(), kind.get(), COMPUTES) : null;
         if (found == null) {
-            throw new RefusedException("org.memferry.enabled: a " + kind.get().getSimpleName() + " begins to train, but it cannot be told which "
-                    + "(native library: " + (missing == null ? "loaded, the virtual machine does not say" : missing) + "). Use the agent, "
-                    + "MemFerryListener or MemFerry.attach instead, or set org.memferry.enabled=false to train with plain DL4J.");
+            throw unknown(kind.get(), missing);
         }
         return (Model) found;
+    }
+
+    static RefusedException unknown(Class<?> kind, String missing) {
+        return new RefusedException("org.memferry.enabled: a " + kind.getSimpleName() + " begins to train, but it cannot be told which (native "
+                + "library: " + (missing == null ? "loaded, but the virtual machine does not say" : missing) + "). Use the agent, "
+                + "MemFerryListener or MemFerry.attach instead, or set org.memferry.enabled=false to train with plain DL4J.");
     }
 
     private static boolean isBelow(String className) {

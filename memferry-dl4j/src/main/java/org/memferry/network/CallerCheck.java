@@ -1,9 +1,12 @@
 package org.memferry.network;
 
 import org.deeplearning4j.nn.api.Layer;
+import org.deeplearning4j.nn.graph.ComputationGraph;
 import org.deeplearning4j.nn.graph.vertex.GraphVertex;
+import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.deeplearning4j.util.NetworkUtils;
 
+import java.util.Arrays;
 import java.util.Optional;
 import java.util.Set;
 
@@ -16,6 +19,7 @@ final class CallerCheck {
 
     private static final StackWalker WALKER = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
     private static final String OURS = CallerCheck.class.getPackageName() + ".";
+    private static final Set<String> NETWORKS = Set.of(MultiLayerNetwork.class.getName(), ComputationGraph.class.getName());
     /** Accessors that both layer code and users call: who called them decides. */
     private static final Set<String> ACCESSORS = Set.of("getParam", "paramTable");
     /** Layer code that a user calls to write, and that gets the arrays to write to like any reader. */
@@ -44,6 +48,12 @@ final class CallerCheck {
      */
     static boolean inIteration() {
         return WALKER.walk(frames -> frames.anyMatch(f -> f.getMethodName().equals("computeGradientAndScore")));
+    }
+
+    /** True if a thread other than the calling one trains a network, whichever that is. */
+    static boolean isFitting(Thread thread) {
+        return thread != Thread.currentThread() && Arrays.stream(thread.getStackTrace())
+                .anyMatch(f -> NETWORKS.contains(f.getClassName()) && f.getMethodName().startsWith("fit"));
     }
 
     private static boolean isLayerCode(Class<?> c) {

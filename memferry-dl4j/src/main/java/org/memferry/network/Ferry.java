@@ -57,6 +57,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
@@ -72,6 +73,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** DL4J opens this workspace around the computation of every layer, in both kinds of network. */
     private static final String LAYER_WORKSPACE = "WS_LAYER_WORKING_MEM";
     private static final List<WeakReference<Ferry>> LIVE = new CopyOnWriteArrayList<>();
+    /** How long closing waits for another thread's next iteration before it waits for the end of that thread's {@code fit}. */
+    private static final int PATIENCE_SECONDS = 20;
+    private static final int POLL_MILLIS = 2;
     private static final Cleaner CLEANER = Cleaner.create();
 
     private final NetworkAdapter adapter;
@@ -124,7 +128,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private boolean stepTaken;
     private boolean slowListenerNamed;
     private boolean installing;
-    private boolean closed;
+    /** Orders closing against the beginning of an iteration. */
+    private final Object gate = new Object();
+    private volatile boolean closeAsked;
+    private volatile boolean closed;
 
     // ---------------------------------------------------------------------------------------------------------------- attach
 
@@ -519,7 +526,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     /** DL4J's optimizer begins an iteration. */
     void openIteration() {
-        owner = Thread.currentThread();
+        synchronized (gate) {
+            if (closeAsked) {
+                closeNow();
+                return;
+            }
+            owner = Thread.currentThread();
+        }
         if (accountsWorkspaces()) {
             training = ThreadWorkspaces.ofCurrentThread();
             training.train(device.hasOwnMemory() ? DeviceUse.of(device) : null, request.spillToHost(), scopes);
@@ -1098,11 +1111,47 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     /**
      * Gives the network back: ordinary arrays with the latest values, DL4J's own updater with the state, no trace of the ferry. A network
-     * that is too large for DL4J's own updater gets none, and its moments end here, which is logged: save it first. A second call does
-     * nothing.
+     * that is too large for DL4J's own updater gets none, and its moments end here, which is logged: save it first. While another thread
+     * trains the network, waits until that thread begins its next iteration; its {@code fit} goes on as plain DL4J. A second call does nothing.
      */
     @Override
     public void close() {
+        closeAsked = true;
+        Object network = adapter.network();
+        if (!Thread.holdsLock(network)) {
+            awaitNextIteration();
+        }
+        if (closed) {
+            return;
+        }
+        // DL4J holds the network's monitor as long as a thread computes with it.
+        synchronized (network) {
+            synchronized (gate) {
+                closeNow();
+            }
+        }
+    }
+
+    /** The thread that trains closes the ferry itself when its next iteration begins, where DL4J holds on to nothing of ours. */
+    private void awaitNextIteration() {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
+        boolean interrupted = false;
+        synchronized (gate) {
+            while (!closed && CallerCheck.isFitting(owner) && System.nanoTime() < end) {
+                try {
+                    gate.wait(POLL_MILLIS);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void closeNow() {
+        closeAsked = true;
         if (closed) {
             return;
         }
@@ -1117,6 +1166,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
         remains.giveBack();
         cleanable.clean();
+        gate.notifyAll();
     }
 
     private void giveBackAll() {

@@ -43,6 +43,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
 import org.memferry.MemFerryProperties;
+import org.memferry.MemFerryRuntime;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
@@ -96,7 +97,8 @@ class RefusalTextTest {
             "raise", "load", "convert");
 
     /** Refusals that take a training run, a foreign DL4J or a broken network to provoke; their own tests read them. */
-    private static final List<String> ELSEWHERE = List.of("this DL4J does not have the fields", "the loaded DL4J cannot make its own rule");
+    private static final List<String> ELSEWHERE = List.of("this DL4J does not have the fields", "the loaded DL4J cannot make its own rule",
+            ": workspace \" + workspace + \" needs", "workspace \" + id + \" of \"");
 
     @TempDir
     Path directory;
@@ -136,6 +138,14 @@ class RefusalTextTest {
         with(Map.of(MemFerryProperties.DEVICE_MEMORY, "6GB"), () -> refuses("'6GB'", MemFerryConfig::fromProperties));
         with(Map.of(MemFerryProperties.STRATEGY, "fast"), () -> refuses("'fast'", MemFerryConfig::fromProperties));
         with(Map.of(MemFerryProperties.EAGER_UPDATE, "yes"), () -> refuses("'yes'", MemFerryConfig::fromProperties));
+    }
+
+    private void managers() {
+        with(Map.of("memorymanager", "com.example.Theirs"), () -> refuses("com.example.Theirs", MemFerryRuntime::install));
+        refuses("in use already, with CpuMemoryManager", MemFerryRuntime::install);
+        refuses("a MultiLayerNetwork begins", () -> {
+            throw CallStack.unknown(MultiLayerNetwork.class, "not built");
+        });
     }
 
     private static void with(Map<String, String> properties, Runnable action) {
@@ -377,6 +387,8 @@ class RefusalTextTest {
         sizes();
         files();
         traces();
+        // By now ND4J is in use.
+        managers();
         softly.assertThat(missingFromTheWalk()).as("places that refuse and are not walked").isEmpty();
         softly.assertAll();
     }
