@@ -15,6 +15,7 @@ import java.util.Set;
 final class CallerCheck {
 
     private static final StackWalker WALKER = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
+    private static final String IN_MEMORY_SAVER = "org.deeplearning4j.earlystopping.saver.InMemoryModelSaver";
     private static final String OURS = CallerCheck.class.getPackageName() + ".";
     /** Accessors that both layer code and users call: who called them decides. */
     private static final Set<String> ACCESSORS = Set.of("getParam", "paramTable");
@@ -36,6 +37,11 @@ final class CallerCheck {
     static boolean updaterIsReplaced() {
         return WALKER.walk(frames -> frames.anyMatch(f -> f.getDeclaringClass() == NetworkUtils.class
                 && f.getMethodName().equals("refreshUpdater")));
+    }
+
+    /** True if an early stopping keeps a clone of the network in memory. */
+    static boolean isKeptInMemory() {
+        return WALKER.walk(frames -> frames.anyMatch(f -> f.getClassName().equals(IN_MEMORY_SAVER)));
     }
 
     /**
