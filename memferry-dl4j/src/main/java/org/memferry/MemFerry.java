@@ -9,11 +9,15 @@ import org.memferry.network.NetworkWork;
 import org.memferry.network.Restore;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
+import org.memferry.plan.Timeline;
 import org.memferry.plan.Workload;
 import org.memferry.planner.Simulator;
 import org.memferry.report.ForecastTable;
+import org.memferry.report.TimelinePage;
+import org.memferry.report.TraceJson;
 
 import java.io.File;
+import java.util.List;
 
 /**
  * An attached network: its parameters, gradients and updater state live in host memory, its layers are served to the device as the plan
@@ -130,6 +134,53 @@ public final class MemFerry implements AutoCloseable {
         }
         return ferry.planTable() + "\n"
                 + ForecastTable.render(plan, profile, Simulator.simulate(plan, profile), ferry.measuredRun().orElse(null));
+    }
+
+    /**
+     * What this attachment holds where, in the form of DL4J's {@code net.memoryInfo}, which shows the same block among the network's
+     * listeners.
+     */
+    public String memoryInfo() {
+        return ferry.memoryInfo();
+    }
+
+    /**
+     * Records what takes place in the next iterations: visits, copies each way, optimizer steps. The memory for it is taken now and does not
+     * grow; without this call nothing is recorded. Another call begins anew.
+     *
+     * @param iterations how many, at least 1
+     */
+    public void recordTimeline(int iterations) {
+        ferry.recordTimeline(iterations);
+    }
+
+    /** The iterations that were recorded and are complete, in order; empty if {@link #recordTimeline} was not called. */
+    public List<Timeline> timelines() {
+        return ferry.timelines();
+    }
+
+    /**
+     * A recorded iteration as a picture: one HTML page that needs nothing beside it, with the plan, and what was predicted above what was
+     * measured.
+     *
+     * @param timeline one of {@link #timelines()}
+     */
+    public String timelinePage(Timeline timeline) {
+        return TimelinePage.render(network().getClass().getSimpleName() + " on " + ferry.device().name(), plan(), withForecast(timeline));
+    }
+
+    /**
+     * A recorded iteration in the trace format that {@code chrome://tracing} and Perfetto open.
+     *
+     * @param timeline one of {@link #timelines()}
+     */
+    public String timelineTrace(Timeline timeline) {
+        return TraceJson.render(plan(), withForecast(timeline));
+    }
+
+    /** What the plan's own times predict, where there are any, before what was measured. */
+    private List<Timeline> withForecast(Timeline timeline) {
+        return profile() == null ? List.of(timeline) : List.of(Timeline.of(Simulator.simulate(plan(), profile())), timeline);
     }
 
     /** What this attachment holds and did. */

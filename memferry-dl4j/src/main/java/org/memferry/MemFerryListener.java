@@ -1,7 +1,10 @@
 package org.memferry;
 
 import org.deeplearning4j.nn.api.Model;
+import org.deeplearning4j.nn.graph.ComputationGraph;
+import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.deeplearning4j.optimize.api.BaseTrainingListener;
+import org.memferry.base.RefusedException;
 import org.memferry.network.Ferry;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.slf4j.Logger;
@@ -12,17 +15,25 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Attaches the network it listens to: {@code net.addListeners(new MemFerryListener(config))} is all. With {@code fit(iterator)} the
- * network is attached before its first iteration; with {@code fit(DataSet)} DL4J tells a listener too late for that, so iteration 1 runs
- * plain and the network is attached after it. Models that were cloned from the attached one are left alone.
+ * Attaches the network it listens to, and says after each epoch where the time went: {@code net.addListeners(new MemFerryListener(config))} is
+ * all. With {@code fit(iterator)} the network is attached before its first iteration; with {@code fit(DataSet)} DL4J tells a listener too late
+ * for that, so iteration 1 runs plain and the network is attached after it. A network that the program has attached stays as it is. Models
+ * that were cloned from the attached one are left alone. The place among other listeners does not matter.
+ *
+ * <pre>{@code
+ * net.setListeners(new ScoreIterationListener(10), MemFerryListener.builder().config(config).iterationFrequency(100).build());
+ * }</pre>
  */
 public final class MemFerryListener extends BaseTrainingListener implements Serializable {
 
-    private static final long serialVersionUID = 1L;
+    private static final long serialVersionUID = 2L;
     private static final Logger LOG = LoggerFactory.getLogger(MemFerryListener.class);
 
     private final MemFerryConfig config;
+    private final int epochFrequency;
+    private final int iterationFrequency;
     private transient Ferry ferry;
+    private transient EpochLine times;
 
     /** Attaches with the default configuration. */
     public MemFerryListener() {
@@ -31,7 +42,18 @@ public final class MemFerryListener extends BaseTrainingListener implements Seri
 
     /** @param config how to attach */
     public MemFerryListener(MemFerryConfig config) {
-        this.config = config;
+        this(builder().config(config));
+    }
+
+    private MemFerryListener(Builder b) {
+        config = b.config;
+        epochFrequency = b.epochFrequency;
+        iterationFrequency = b.iterationFrequency;
+    }
+
+    /** Starts a listener. */
+    public static Builder builder() {
+        return new Builder();
     }
 
     /** The attachment, or null before the network was attached. */
@@ -75,11 +97,89 @@ public final class MemFerryListener extends BaseTrainingListener implements Seri
             attach(model);
             LOG.info("iteration {} ran without MemFerry: fit(DataSet) tells a listener too late. From now on it is attached; "
                     + "fit(iterator) or MemFerry.attach avoid this.", iteration + 1);
+        } else if (isOf(model) && iterationFrequency > 0 && (iteration + 1) % iterationFrequency == 0) {
+            LOG.info("iteration {}: {}", iteration, times.next());
         }
+    }
+
+    @Override
+    public void onEpochEnd(Model model) {
+        if (ferry == null || !isOf(model)) {
+            return;
+        }
+        int epoch = model instanceof MultiLayerNetwork ? ((MultiLayerNetwork) model).getEpochCount()
+                : ((ComputationGraph) model).getConfiguration().getEpochCount();
+        if (epochFrequency > 0 && (epoch + 1) % epochFrequency == 0) {
+            LOG.info("epoch {}: {}", epoch, times.next());
+        }
+    }
+
+    private boolean isOf(Model model) {
+        return ferry.network() == model && ferry.isOpen();
     }
 
     private void attach(Model model) {
         Ferry existing = Ferry.of(model);
-        ferry = existing != null ? existing : Ferry.attach(model, config.request(f -> this));
+        ferry = existing != null && !existing.isUnattended() ? existing : Ferry.attach(model, config.request(f -> this));
+        times = new EpochLine(ferry);
+    }
+
+    /** What the attachment holds where, as DL4J shows its listeners in {@code memoryInfo} and crash dumps. */
+    @Override
+    public String toString() {
+        return "MemFerryListener" + (ferry == null || !ferry.isOpen() ? " (not attached)" : "\n" + ferry.memoryInfo());
+    }
+
+    /** Collects a listener. */
+    public static final class Builder {
+
+        private MemFerryConfig config = MemFerryConfig.defaults();
+        private int epochFrequency = 1;
+        private int iterationFrequency;
+
+        private Builder() {
+        }
+
+        /** How to attach; the default configuration if not set. */
+        public Builder config(MemFerryConfig value) {
+            if (value == null) {
+                throw new RefusedException("config: null (expected: a configuration, such as MemFerryConfig.defaults())");
+            }
+            config = value;
+            return this;
+        }
+
+        /**
+         * One line after every so many epochs: time computed, waited for copies and spent in optimizer steps, bytes and GB/s each way, memory
+         * held, deviations from the plan, since the last line. 1 if not set.
+         *
+         * @param epochs 0 for no such line
+         */
+        public Builder epochFrequency(int epochs) {
+            epochFrequency = frequency(epochs, "epochFrequency");
+            return this;
+        }
+
+        /**
+         * The same line after every so many iterations, for loops over {@code fit(DataSet)}, which have no epochs. 0 if not set.
+         *
+         * @param iterations 0 for no such line
+         */
+        public Builder iterationFrequency(int iterations) {
+            iterationFrequency = frequency(iterations, "iterationFrequency");
+            return this;
+        }
+
+        private static int frequency(int value, String name) {
+            if (value < 0) {
+                throw new RefusedException(name + ": " + value + " (expected: at least 0, which is never)");
+            }
+            return value;
+        }
+
+        /** The listener. */
+        public MemFerryListener build() {
+            return new MemFerryListener(this);
+        }
     }
 }

@@ -64,6 +64,26 @@ public final class MemFerryMetrics {
         return engine().abortedPasses();
     }
 
+    /** Time that the visits of training iterations computed since the plan became final, in nanoseconds, without waiting for copies. */
+    public long computeNanos() {
+        return engine().computeNanos();
+    }
+
+    /** Time that optimizer steps took on the CPU, in nanoseconds, whether the training thread stood still for them or not. */
+    public long updateNanos() {
+        return ferry.updateNanos();
+    }
+
+    /** Time that the training thread was in optimizer steps or waited for them, in nanoseconds. */
+    public long updateWaitNanos() {
+        return ferry.updateWaitNanos();
+    }
+
+    /** What did not go as planned: repeated copies, unplanned reads and iterations that never ended. */
+    public long planDeviations() {
+        return repeatedCopies() + unplannedReads() + abortedPasses();
+    }
+
     /** ND4J arrays that MemFerry has made over its memory in this program, of all attachments. */
     public long arraysCreated() {
         return RegionArrays.created();

@@ -95,6 +95,14 @@ public interface Device extends AutoCloseable {
      */
     void released(Region slab, long offset, long bytes);
 
+    /**
+     * Lets somebody know of every copy once it is done, until told otherwise. A device whose copies leave no times behind does nothing.
+     *
+     * @param listener called by the threads that copy; {@link TimelineListener#NONE} to stop
+     */
+    default void watchCopies(TimelineListener listener) {
+    }
+
     /** Counters of what this device holds and did. */
     DeviceMetrics metrics();
 

@@ -20,6 +20,8 @@ public final class DeviceMetrics {
     private final LongAdder copies = new LongAdder();
     private final LongAdder directBytes = new LongAdder();
     private final LongAdder waitNanos = new LongAdder();
+    private final LongAdder toDeviceNanos = new LongAdder();
+    private final LongAdder toHostNanos = new LongAdder();
 
     /** Counts an allocation ({@code bytes > 0}) or a release ({@code bytes < 0}) of host memory. */
     public synchronized void hostChanged(long bytes) {
@@ -58,6 +60,11 @@ public final class DeviceMetrics {
     public void copiedToHost(long bytes) {
         copies.increment();
         bytesToHost.add(bytes);
+    }
+
+    /** Counts the time that a copy took, on a device that can tell. */
+    public void copyTook(Direction direction, long nanos) {
+        (direction == Direction.TO_DEVICE ? toDeviceNanos : toHostNanos).add(nanos);
     }
 
     /** Counts bytes read or written in place over the link. */
@@ -118,6 +125,11 @@ public final class DeviceMetrics {
     /** Copies ever submitted, both ways. */
     public long copies() {
         return copies.sum();
+    }
+
+    /** Time that copies in a direction ever took, in nanoseconds; 0 on a device that cannot tell. */
+    public long copyNanos(Direction direction) {
+        return (direction == Direction.TO_DEVICE ? toDeviceNanos : toHostNanos).sum();
     }
 
     /** Bytes ever read or written in place over the link, touches included. */

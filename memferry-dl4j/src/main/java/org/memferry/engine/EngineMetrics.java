@@ -9,6 +9,7 @@ public final class EngineMetrics {
     volatile long repeatedCopies;
     volatile long unplannedReads;
     volatile long abortedPasses;
+    volatile long computeNanos;
 
     /** Training iterations closed. */
     public long iterations() {
@@ -33,6 +34,11 @@ public final class EngineMetrics {
     /** Reads in an order that the program does not know, served from the master. */
     public long unplannedReads() {
         return unplannedReads;
+    }
+
+    /** Time that the visits of training iterations computed, in nanoseconds, without what they stood still for copies. */
+    public long computeNanos() {
+        return computeNanos;
     }
 
     /** Iterations or inference passes that began and never ended (an exception in between). */

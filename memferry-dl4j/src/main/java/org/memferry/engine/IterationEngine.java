@@ -4,6 +4,7 @@ import org.memferry.base.MemFerryException;
 import org.memferry.device.Device;
 import org.memferry.device.Region;
 import org.memferry.device.Ticket;
+import org.memferry.device.TimelineListener;
 import org.memferry.plan.LayerDescription;
 
 import java.util.Arrays;
@@ -82,6 +83,7 @@ public final class IterationEngine implements AutoCloseable {
     private final boolean[] stepClaimed;
     private volatile AccessTrace trace = AccessTrace.OFF;
     private VisitClock clock = VisitClock.OFF;
+    private volatile TimelineListener timeline = TimelineListener.NONE;
     private long visitStart;
 
     /**
@@ -171,6 +173,11 @@ public final class IterationEngine implements AutoCloseable {
     /** Measures visits from now on; {@link VisitClock#OFF} to stop. */
     public void measure(VisitClock visits) {
         clock = visits;
+    }
+
+    /** Lets somebody know of every training visit once it is over; {@link TimelineListener#NONE} to stop. */
+    public void watchVisits(TimelineListener listener) {
+        timeline = listener;
     }
 
     /** A training iteration begins: copies for its first layers start. */
@@ -299,7 +306,7 @@ public final class IterationEngine implements AutoCloseable {
 
     private void enter(int next) {
         leave(true);
-        visitStart = clock == VisitClock.OFF ? 0 : System.nanoTime();
+        visitStart = clock == VisitClock.OFF && timeline == TimelineListener.NONE ? 0 : System.nanoTime();
         // Visits in between ran without reading a parameter: what they need done is done now.
         for (int i = current + 1; i < next; i++) {
             passOver(pass.visits[i]);
@@ -663,9 +670,9 @@ public final class IterationEngine implements AutoCloseable {
 
     private void endVisit() {
         long computed = visitEnded() + (trailing ? computedNanos : 0);
-        if (clock != VisitClock.OFF) {
-            Visit v = pass.visits[current];
-            clock.visited(v.layer, v.backward, computed, System.nanoTime() - visitStart);
+        metrics.computeNanos += phase == Phase.INFERENCE ? 0 : computed;
+        if (visitStart != 0) {
+            tellOfVisit(computed, System.nanoTime());
         }
     }
 
@@ -675,6 +682,14 @@ public final class IterationEngine implements AutoCloseable {
             return device.visitEnded();
         } finally {
             lock.lock();
+        }
+    }
+
+    private void tellOfVisit(long computed, long end) {
+        Visit v = pass.visits[current];
+        clock.visited(v.layer, v.backward, computed, end - visitStart);
+        if (phase != Phase.INFERENCE) {
+            timeline.visited(v.layer, v.backward, visitStart, end, Math.max(0, end - visitStart - computed));
         }
     }
 

@@ -27,6 +27,7 @@ public final class AttachRequest {
     private final File profileFile;
     private final boolean spillToHost;
     private final Function<Ferry, TrainingListener> listener;
+    private final boolean unattended;
 
     private AttachRequest(Builder b) {
         this.device = b.device;
@@ -42,6 +43,7 @@ public final class AttachRequest {
         this.profileFile = b.profileFile;
         this.spillToHost = b.spillToHost;
         this.listener = b.listener;
+        this.unattended = b.unattended;
     }
 
     /**
@@ -52,6 +54,21 @@ public final class AttachRequest {
      */
     public static Builder builder(Supplier<Device> device, boolean ownsDevice) {
         return new Builder(device, ownsDevice);
+    }
+
+    /**
+     * The same request, made by nobody who could read an error: what cannot be served later on is given back to DL4J with a warning instead of
+     * thrown, and an attachment that the program itself makes takes its place.
+     */
+    public AttachRequest unattended() {
+        Builder b = builder(device, ownsDevice).shapes(batch, inputTypes).placements(rules, parameterSlots).headroom(headroomBytes)
+                .update(updateThreads, eagerUpdate).strategy(strategy, profileFile).spillToHost(spillToHost).listener(listener);
+        b.unattended = true;
+        return b.build();
+    }
+
+    boolean isUnattended() {
+        return unattended;
     }
 
     Device openDevice() {
@@ -129,6 +146,7 @@ public final class AttachRequest {
         private File profileFile;
         private boolean spillToHost;
         private Function<Ferry, TrainingListener> listener;
+        private boolean unattended;
 
         private Builder(Supplier<Device> device, boolean ownsDevice) {
             this.device = Objects.requireNonNull(device, "device");

@@ -18,6 +18,7 @@ import java.util.Set;
 final class CallerCheck {
 
     private static final StackWalker WALKER = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
+    private static final String IN_MEMORY_SAVER = "org.deeplearning4j.earlystopping.saver.InMemoryModelSaver";
     private static final String OURS = CallerCheck.class.getPackageName() + ".";
     private static final Set<String> NETWORKS = Set.of(MultiLayerNetwork.class.getName(), ComputationGraph.class.getName());
     /** Accessors that both layer code and users call: who called them decides. */
@@ -40,6 +41,11 @@ final class CallerCheck {
     static boolean updaterIsReplaced() {
         return WALKER.walk(frames -> frames.anyMatch(f -> f.getDeclaringClass() == NetworkUtils.class
                 && f.getMethodName().equals("refreshUpdater")));
+    }
+
+    /** True if an early stopping keeps a clone of the network in memory. */
+    static boolean isKeptInMemory() {
+        return WALKER.walk(frames -> frames.anyMatch(f -> f.getClassName().equals(IN_MEMORY_SAVER)));
     }
 
     /**

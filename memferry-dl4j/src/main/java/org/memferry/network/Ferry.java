@@ -10,11 +10,13 @@ import org.deeplearning4j.nn.workspace.LayerWorkspaceMgr;
 import org.deeplearning4j.optimize.api.TrainingListener;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
 import org.memferry.base.MemFerryException;
+import org.memferry.base.OutOfMemoryException;
 import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
 import org.memferry.device.Device;
 import org.memferry.device.Devices;
 import org.memferry.device.Region;
+import org.memferry.device.TimelineListener;
 import org.memferry.engine.EngineMetrics;
 import org.memferry.engine.GradientListener;
 import org.memferry.engine.IterationEngine;
@@ -30,7 +32,9 @@ import org.memferry.plan.MeasuredRun;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
+import org.memferry.plan.Timeline;
 import org.memferry.plan.UpdateTiming;
+import org.memferry.report.MemoryInfo;
 import org.memferry.report.PlanTable;
 import org.memferry.shadow.Lease;
 import org.memferry.shadow.ShadowLayer;
@@ -58,6 +62,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 
 /**
@@ -72,6 +77,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Ferry.class);
     /** DL4J opens this workspace around the computation of every layer, in both kinds of network. */
     private static final String LAYER_WORKSPACE = "WS_LAYER_WORKING_MEM";
+    /** In place of a unit: a step of many. */
+    private static final int MANY = -1;
     private static final List<WeakReference<Ferry>> LIVE = new CopyOnWriteArrayList<>();
     /** How long closing waits for another thread's next iteration before it waits for the end of that thread's {@code fit}. */
     private static final int PATIENCE_SECONDS = 20;
@@ -125,8 +132,14 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private LayerSteps steps;
     private final ScoreNorms norms = new ScoreNorms();
     private final Step step = new Step();
+    private final LongAdder updateNanos = new LongAdder();
+    private final LongAdder updateWaitNanos = new LongAdder();
+    /** What is recorded of some iterations; null if nobody asked. */
+    private volatile TimelineRecorder recorder;
+    private volatile boolean recording;
     private boolean stepTaken;
     private boolean slowListenerNamed;
+    private boolean cloningNamed;
     private boolean installing;
     /** Orders closing against the beginning of an iteration. */
     private final Object gate = new Object();
@@ -161,6 +174,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
      */
     public static Ferry attach(Model network, AttachRequest request) {
         NetworkAdapter adapter = NetworkAdapter.of(network);
+        Ferry unasked = of(network);
+        if (unasked != null && unasked.isUnattended()) {
+            unasked.close();
+        }
         if (!adapter.initialised()) {
             throw new RefusedException("the network is not initialised: call init() before MemFerry.attach, or use MemFerry.init(network, "
                     + "config) in place of init()");
@@ -514,18 +531,36 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             remains.steps(steps);
         }
         shadow.start(program, device, gradients, slab, steps == null ? GradientListener.NONE : steps);
+        shadow.engine().watchVisits(recording ? recorder : TimelineListener.NONE);
     }
 
     private void announce() {
         LOG.info("attached to {} on {} ({}): {}", adapter.network().getClass().getSimpleName(), device.name(), Support.backend(),
                 PlanTable.summary(plan));
-        LOG.info("plan{}:\n{}", plan.budget().finalShapes() ? "" : " (provisional until the first iteration shows the batch)", planTable());
+        String provisional = plan.budget().finalShapes() ? "" : " (provisional until the first iteration shows the batch)";
+        if (request.isUnattended()) {
+            LOG.debug("plan{}:\n{}", provisional, planTable());
+        } else {
+            LOG.info("plan{}:\n{}", provisional, planTable());
+        }
     }
 
     // ------------------------------------------------------------------------------------------------- events of an iteration
 
     /** DL4J's optimizer begins an iteration. */
-    void openIteration() {
+    void beginIteration() {
+        try {
+            openIteration();
+        } catch (RefusedException | OutOfMemoryException e) {
+            if (!request.isUnattended()) {
+                throw e;
+            }
+            LOG.warn("the network goes on as plain DL4J's: {}", e.getMessage());
+            close();
+        }
+    }
+
+    private void openIteration() {
         synchronized (gate) {
             if (closeAsked) {
                 closeNow();
@@ -553,6 +588,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             replan(next);
         }
         shadow.engine().measure(planning.clock());
+        if (recording && recorder.opens(System.nanoTime())) {
+            watch(TimelineListener.NONE);
+        }
         openSteps();
         synchronized (homes) {
             homes.toSlots();
@@ -590,8 +628,19 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     /** Takes the step of a unit whose gradient is in host memory; on the thread of the steps. */
     private void takeStep(int unit) {
+        long start = System.nanoTime();
         hostUpdate.step(units.get(unit).trainable, step.iteration, step.epoch, step.batch, step.writeUpdate);
+        stepTook(unit, start);
         shadow.engine().updated(unit);
+    }
+
+    private void stepTook(int unit, long start) {
+        long end = System.nanoTime();
+        updateNanos.add(end - start);
+        TimelineRecorder told = recorder;
+        if (recording && told != null) {
+            told.updated(unit, start, end);
+        }
     }
 
     /** Whether a listener may read gradients or parameters between backward and the step, where DL4J's are those before the step. */
@@ -626,7 +675,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         plan = planning.shapesKnown(plan.network());
         reserveSlab();
         start();
-        LOG.info("plan final: {}", PlanTable.summary(plan));
+        if (request.isUnattended()) {
+            LOG.debug("plan final: {}", PlanTable.summary(plan));
+        } else {
+            LOG.info("plan final: {}", PlanTable.summary(plan));
+        }
         LOG.debug("plan:\n{}", PlanTable.render(plan));
     }
 
@@ -786,7 +839,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (steps == null) {
             engine.awaitGradients();
             homes.showHost(gradient);
+            long start = System.nanoTime();
             hostUpdate.run(gradient, iteration, epoch, batch, workspaces, updateIsRead(), unit -> false);
+            stepTook(MANY, start);
+            updateWaitNanos.add(System.nanoTime() - start);
         } else {
             finishSteps(gradient, iteration, epoch, batch, workspaces);
         }
@@ -815,8 +871,14 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                 submitStep(order[i]);
             }
         }
+        long waitsFrom = System.nanoTime();
         steps.await();
+        long start = System.nanoTime();
         hostUpdate.run(gradient, iteration, epoch, batch, workspaces, step.writeUpdate, layer -> steps.isClaimed(unitOf(layer)));
+        if (!steps.areAllClaimed(order)) {
+            stepTook(MANY, start);
+        }
+        updateWaitNanos.add(System.nanoTime() - waitsFrom);
         steps.complete();
     }
 
@@ -900,6 +962,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         } else {
             shadow.closeTraining();
             planning.closed(steps);
+            if (recording) {
+                recorder.closes(System.nanoTime());
+            }
         }
     }
 
@@ -908,6 +973,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private void userTouchesParameters() {
         checkOpen();
         shadow.written();
+        if (!cloningNamed && CallerCheck.isKeptInMemory()) {
+            cloningNamed = true;
+            LOG.warn("InMemoryModelSaver keeps clones of this network, each with {} of parameters and updater state in ordinary memory beside "
+                    + "the {} of the attachment. LocalFileModelSaver keeps them in files.", Sizes.format(plan.hostBytes()
+                    - plan.network().parameterBytes()), Sizes.format(plan.hostBytes()));
+        }
     }
 
     private void userTouchesLayer(int unit) {
@@ -1034,6 +1105,48 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         ModelArchive.write(file, adapter.configurationJson(), parameters, updaterState, Map.of());
     }
 
+    /**
+     * Records what takes place in the next iterations, in memory taken now; forgets what was recorded before.
+     *
+     * @param iterations how many, at least 1
+     */
+    public void recordTimeline(int iterations) {
+        if (iterations < 1) {
+            throw new RefusedException("recordTimeline: " + iterations + " iterations (expected: at least 1)");
+        }
+        checkOpen();
+        recorder = new TimelineRecorder(iterations, plan.network());
+        watch(recorder);
+    }
+
+    private void watch(TimelineListener listener) {
+        recording = listener != TimelineListener.NONE;
+        device.watchCopies(listener);
+        if (shadow.engine() != null) {
+            shadow.engine().watchVisits(listener);
+        }
+    }
+
+    /** The iterations that were recorded and are complete; empty if nobody asked. */
+    public List<Timeline> timelines() {
+        return recorder == null ? List.of() : recorder.timelines();
+    }
+
+    /** What is held where, in the form of DL4J's memory information. */
+    public String memoryInfo() {
+        return MemoryInfo.render(plan, device);
+    }
+
+    /** Time that optimizer steps took on the CPU so far, in nanoseconds, wherever they were taken. */
+    public long updateNanos() {
+        return updateNanos.sum();
+    }
+
+    /** Time that the training thread was in optimizer steps or waited for them so far, in nanoseconds. */
+    public long updateWaitNanos() {
+        return updateWaitNanos.sum();
+    }
+
     /** The ferry that a network is attached by, or null. */
     public static Ferry of(Model network) {
         for (WeakReference<Ferry> reference : LIVE) {
@@ -1100,6 +1213,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** The engine; null while the plan is provisional. */
     public IterationEngine engine() {
         return shadow.engine();
+    }
+
+    /** True if the program itself did not ask for this attachment. */
+    public boolean isUnattended() {
+        return request.isUnattended();
     }
 
     /** True until {@link #close()}. */

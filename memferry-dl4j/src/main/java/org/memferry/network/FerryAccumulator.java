@@ -21,7 +21,7 @@ final class FerryAccumulator implements GradientsAccumulator {
 
     @Override
     public boolean hasAnything() {
-        ferry.openIteration();
+        ferry.beginIteration();
         return false;
     }
 

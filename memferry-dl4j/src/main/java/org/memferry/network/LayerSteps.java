@@ -108,6 +108,16 @@ final class LayerSteps implements GradientListener, AutoCloseable {
         return claimed[layer];
     }
 
+    /** True if the steps of all these layers were queued in this iteration. */
+    synchronized boolean areAllClaimed(int[] layers) {
+        for (int layer : layers) {
+            if (!claimed[layer]) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /**
      * Blocks until every queued step is taken.
      *

@@ -30,4 +30,10 @@ final class PhaseListener extends BaseTrainingListener {
     public void onBackwardPass(Model model) {
         ferry.backwardEnded(model);
     }
+
+    /** What the attachment holds where, as DL4J shows its listeners in {@code memoryInfo} and crash dumps. */
+    @Override
+    public String toString() {
+        return "MemFerry" + (ferry.isOpen() ? "\n" + ferry.memoryInfo() : " (closed)");
+    }
 }

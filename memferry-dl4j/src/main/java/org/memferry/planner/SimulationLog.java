@@ -2,7 +2,7 @@ package org.memferry.planner;
 
 import org.memferry.device.DeviceMetrics;
 import org.memferry.device.Direction;
-import org.memferry.device.virtual.TimelineListener;
+import org.memferry.device.TimelineListener;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Simulation;
 import org.memferry.plan.Span;

@@ -42,6 +42,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
+import org.memferry.MemFerryListener;
 import org.memferry.MemFerryProperties;
 import org.memferry.MemFerryRuntime;
 import org.memferry.base.OutOfMemoryException;
@@ -159,6 +160,8 @@ class RefusalTextTest {
 
     private void updates() {
         refuses("updateThreads: 0", () -> MemFerryConfig.builder().updateThreads(0));
+        refuses("config: null", () -> MemFerryListener.builder().config(null));
+        refuses("epochFrequency: -1", () -> MemFerryListener.builder().epochFrequency(-1));
         refuses("INT", () -> ElementType.of(DataType.INT));
         IUpdater own = new Sgd(0.1) {
         };
@@ -254,6 +257,7 @@ class RefusalTextTest {
         refuses("initialised already", () -> MemFerry.init(initialised, MemFerryConfig.defaults()));
         try (MemFerry ferry = MemFerry.attach(initialised, MemFerryConfig.defaults())) {
             refuses("attached already", () -> MemFerry.attach(initialised, MemFerryConfig.defaults()));
+            refuses("recordTimeline: 0", () -> ferry.recordTimeline(0));
             refuses("-0.5", () -> ferry.setLearningRate(-0.5));
             initialised.setGradientsAccumulator(accumulator());
             refuses("attached network was given a gradients accumulator", () -> ferry.setLearningRate(0.1));

@@ -4,9 +4,11 @@ import java.util.Arrays;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 
+import org.memferry.device.DeviceMetrics;
 import org.memferry.device.Direction;
 import org.memferry.device.Region;
 import org.memferry.device.Ticket;
+import org.memferry.device.TimelineListener;
 
 /**
  * The copies of one direction, carried out one after the other by a daemon thread. Positions count from 1; the queue is done with a
@@ -20,12 +22,15 @@ final class CopyQueue {
 
     private static final int FIRST_CAPACITY = 64;
 
+    private final Direction direction;
     private final Link link;
     private final Copier copier;
     private final Failure failure;
+    private final DeviceMetrics metrics;
     private final SplittableRandom random;
     private final long maxDelayNanos;
     private final Thread thread;
+    private volatile TimelineListener listener = TimelineListener.NONE;
 
     // All below is guarded by this queue's monitor; completed is also read without it.
     private Command[] ring = new Command[FIRST_CAPACITY];
@@ -36,13 +41,17 @@ final class CopyQueue {
     /**
      * A queue with its thread running.
      *
+     * @param metrics        count how long copies took
      * @param seed           of the random delays
      * @param maxDelayMicros longest random delay before a copy, in microseconds; 0 for none
      */
-    CopyQueue(Direction direction, Link link, Copier copier, Failure failure, long seed, long maxDelayMicros) {
+    CopyQueue(Direction direction, Link link, Copier copier, Failure failure, DeviceMetrics metrics, long seed,
+            long maxDelayMicros) {
+        this.direction = direction;
         this.link = link;
         this.copier = copier;
         this.failure = failure;
+        this.metrics = metrics;
         this.random = new SplittableRandom(seed + direction.ordinal());
         this.maxDelayNanos = TimeUnit.MICROSECONDS.toNanos(maxDelayMicros);
         Arrays.setAll(ring, i -> new Command());
@@ -76,6 +85,11 @@ final class CopyQueue {
             larger[i] = larger[i] == null ? new Command() : larger[i];
         }
         ring = larger;
+    }
+
+    /** Lets somebody know of every copy once it is done. */
+    void watch(TimelineListener told) {
+        listener = told;
     }
 
     boolean isDone(long position) {
@@ -167,11 +181,15 @@ final class CopyQueue {
         if (failure.happened()) {
             return;
         }
+        long start = System.nanoTime();
         link.startCopy(ready, command.bytes);
         if (command.bytes > 0) {
             copier.copy(command.from.address() + command.fromOffset, command.to.address() + command.toOffset, command.bytes);
         }
         link.finishCopy();
+        long end = System.nanoTime();
+        metrics.copyTook(direction, end - start);
+        listener.copied(direction, direction == Direction.TO_DEVICE ? command.fromOffset : command.toOffset, command.bytes, start, end);
     }
 
     private synchronized void complete(Command command) {

@@ -17,6 +17,7 @@ import org.memferry.device.NativeMemory;
 import org.memferry.device.Region;
 import org.memferry.device.Regions;
 import org.memferry.device.Ticket;
+import org.memferry.device.TimelineListener;
 import org.memferry.plan.Profile;
 
 /**
@@ -69,9 +70,9 @@ public final class EmulatedDevice implements Device {
         regions = new Regions(name, budget, metrics);
         failure = new Failure(name);
         linkToDevice = new Link(builder.rates, Direction.TO_DEVICE);
-        toDevice = builder.queue(Direction.TO_DEVICE, linkToDevice, failure);
+        toDevice = builder.queue(Direction.TO_DEVICE, linkToDevice, failure, metrics);
         linkToHost = new Link(builder.rates, Direction.TO_HOST);
-        toHost = builder.queue(Direction.TO_HOST, linkToHost, failure);
+        toHost = builder.queue(Direction.TO_HOST, linkToHost, failure, metrics);
     }
 
     /**
@@ -250,6 +251,12 @@ public final class EmulatedDevice implements Device {
     }
 
     @Override
+    public void watchCopies(TimelineListener listener) {
+        toDevice.watch(listener);
+        toHost.watch(listener);
+    }
+
+    @Override
     public DeviceMetrics metrics() {
         return metrics;
     }
@@ -332,8 +339,8 @@ public final class EmulatedDevice implements Device {
             return this;
         }
 
-        private CopyQueue queue(Direction direction, Link link, Failure failure) {
-            return new CopyQueue(direction, link, copiers.apply(direction), failure, seed, maxDelayMicros);
+        private CopyQueue queue(Direction direction, Link link, Failure failure, DeviceMetrics metrics) {
+            return new CopyQueue(direction, link, copiers.apply(direction), failure, metrics, seed, maxDelayMicros);
         }
 
         /**

@@ -3,6 +3,7 @@ package org.memferry.device.virtual;
 import java.util.Arrays;
 
 import org.memferry.device.Direction;
+import org.memferry.device.TimelineListener;
 
 /**
  * One direction of the link of a {@link VirtualDevice}: its copies run one after the other in the order of submission, each from when

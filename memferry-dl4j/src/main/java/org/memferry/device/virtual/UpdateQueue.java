@@ -3,6 +3,8 @@ package org.memferry.device.virtual;
 import java.util.ArrayDeque;
 import java.util.function.IntConsumer;
 
+import org.memferry.device.TimelineListener;
+
 /**
  * The worker of a {@link VirtualDevice} that takes optimizer steps beside the computation: one after the other in the order given, each
  * from when its gradient has arrived.

@@ -12,6 +12,7 @@ import org.memferry.device.NativeMemory;
 import org.memferry.device.Region;
 import org.memferry.device.Regions;
 import org.memferry.device.Ticket;
+import org.memferry.device.TimelineListener;
 
 /**
  * An accelerator that is only a clock: regions have addresses without memory behind them, copies take their bytes over the link's

@@ -14,6 +14,7 @@ import org.memferry.device.Direction;
 import org.memferry.device.LinkRates;
 import org.memferry.device.Region;
 import org.memferry.device.Ticket;
+import org.memferry.device.TimelineListener;
 
 /**
  * All expected times are worked out by hand: a byte takes 1 ns to the device and 2 ns to the host; layer n computes for 100 * (n + 1) ns,

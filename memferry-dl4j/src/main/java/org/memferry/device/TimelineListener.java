@@ -1,8 +1,9 @@
-package org.memferry.device.virtual;
+package org.memferry.device;
 
-import org.memferry.device.Direction;
-
-/** Told by a {@link VirtualDevice} what took place when, as soon as it is over. Times are nanoseconds of {@link VirtualDevice#nowNanos()}. */
+/**
+ * Told what took place when, as soon as it is over: by a virtual device in its own time, by what runs in earnest in nanoseconds of
+ * {@link System#nanoTime()}, and there by the threads that do it.
+ */
 public interface TimelineListener {
 
     /** Nobody listens. */
@@ -35,7 +36,7 @@ public interface TimelineListener {
     /**
      * An optimizer step has ended.
      *
-     * @param layer      index of the layer
+     * @param layer      index of the layer; -1 for one step of many layers
      * @param startNanos when the worker began
      * @param endNanos   when it was done
      */
