@@ -1112,7 +1112,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
      */
     public void recordTimeline(int iterations) {
         if (iterations < 1) {
-            throw new RefusedException("recordTimeline: " + iterations + " iterations (expected: at least 1)");
+            throw new RefusedException("recordTimeline: " + iterations + " iterations (expected: at least 1; leave the call out to record none)");
         }
         checkOpen();
         recorder = new TimelineRecorder(iterations, plan.network());

@@ -216,6 +216,14 @@ class RefusalTextTest {
         refuses("0", () -> new VirtualDevice(0, LinkRates.UNLIMITED, (layer, backward) -> 0));
         refuses("-5", () -> EmulatedDevice.builder(-5).build());
         refuses("0.5", () -> EmulatedDevice.builder(5).computeDilation(0.5).build());
+        Profile oneLayer = Profile.builder("key", List.of(LayerProfile.builder(1, 1).build())).build();
+        refuses("compute dilation 2.0 with a pace", () -> EmulatedDevice.builder(5).computeDilation(2).pace(oneLayer).build());
+        refuses("a profile of 1 layers, and layer 1 computes", () -> {
+            try (Device paced = EmulatedDevice.builder(5).pace(oneLayer).build()) {
+                paced.visitStarted(1, false, 0, 0);
+                paced.visitEnded();
+            }
+        });
         refuses("0", () -> EmulatedDevice.builder(5).randomDelays(1, 0));
         refuses("4,611,686,018,427,387,904 bytes", () -> new HostDevice().allocateHost(1L << 62, "parameters"));
         VirtualDevice device = new VirtualDevice(1000, LinkRates.UNLIMITED, (layer, backward) -> -7);

@@ -52,7 +52,7 @@ final class Pace {
         }
         if (layer >= forward.length) {
             throw new RefusedException("pace of an emulated device: a profile of " + forward.length + " layers, and layer " + layer
-                    + " computes (expected: the profile of the network that is trained)");
+                    + " computes (expected: the profile of the network that is trained; take it with profile(file))");
         }
         if (!inBackward && (lastBackward || layer < lastLayer)) {
             Arrays.fill(forwardTaken, false);
