@@ -172,7 +172,7 @@ public final class MemFerryListener extends BaseTrainingListener implements Seri
 
         private static int frequency(int value, String name) {
             if (value < 0) {
-                throw new RefusedException(name + ": " + value + " (expected: at least 0, which is never)");
+                throw new RefusedException(name + ": " + value + " (expected: at least 1, or 0 for no lines per epoch)");
             }
             return value;
         }
