@@ -9,6 +9,7 @@ public final class EngineMetrics {
     volatile long repeatedCopies;
     volatile long unplannedReads;
     volatile long abortedPasses;
+    volatile long copiesLeftOut;
 
     /** Training iterations closed. */
     public long iterations() {
@@ -33,6 +34,11 @@ public final class EngineMetrics {
     /** Reads in an order that the program does not know, served from the master. */
     public long unplannedReads() {
         return unplannedReads;
+    }
+
+    /** Copies ahead of the next iteration that the device refused, so that the iteration made them itself. */
+    public long copiesLeftOut() {
+        return copiesLeftOut;
     }
 
     /** Iterations or inference passes that began and never ended (an exception in between). */

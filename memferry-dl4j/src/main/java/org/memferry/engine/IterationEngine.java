@@ -10,6 +10,8 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Runs a {@link Program} on a {@link Device}, driven by access events: iteration opened, layer read, forward ended, backward ended,
@@ -38,6 +40,8 @@ public final class IterationEngine implements AutoCloseable {
         /** Between the backward pass and the end of the iteration: score, listeners, update. */
         UPDATE
     }
+
+    private static final Logger LOG = LoggerFactory.getLogger(IterationEngine.class);
 
     private final Program program;
     private final Device device;
@@ -70,6 +74,8 @@ public final class IterationEngine implements AutoCloseable {
     private Pass pass;
     private int current = -1;
     private boolean inside;
+    /** The present visit holds a lease of its slot. */
+    private boolean leased;
     private int nextCopy;
     private boolean gradientsPending;
     private final boolean[] gradientTaken;
@@ -305,14 +311,38 @@ public final class IterationEngine implements AutoCloseable {
         inside = true;
         issueCopies();
         Visit v = pass.visits[current];
-        if (v.slot >= 0) {
-            slotLeases[v.slot]++;
-        }
+        lease(v);
         if (v.gradientSlot >= 0) {
             computeWaits(gradientGone[v.gradientSlot]);
             device.released(slab, program.slotOffset(v.gradientSlot), program.slotBytes(v.gradientSlot));
         }
         device.visitStarted(v.layer, v.backward, v.readBytes, v.writtenBytes);
+    }
+
+    private void lease(Visit v) {
+        if (v.slot >= 0) {
+            slotLeases[v.slot]++;
+            leased = true;
+        }
+    }
+
+    /** Gives the lease back, if there is one. What overwrites the slot does so on the compute stream, and the next copy comes after both. */
+    private void release(Visit v, boolean forGood) {
+        if (!leased) {
+            return;
+        }
+        leased = false;
+        slotLeases[v.slot]--;
+        if (forGood) {
+            slotLayer[v.slot] = -1;
+        }
+        try {
+            if (forGood) {
+                device.released(slab, program.slotOffset(v.slot), program.slotBytes(v.slot));
+            }
+        } finally {
+            device.recordCompute(slotLeft[v.slot]);
+        }
     }
 
     /** A visit that was never entered: its slot is free; a gradient in a slot it would have shared cannot have been written. */
@@ -329,18 +359,11 @@ public final class IterationEngine implements AutoCloseable {
         endVisit();
         inside = false;
         Visit v = pass.visits[current];
-        if (v.slot >= 0) {
-            slotLeases[v.slot]--;
-            device.recordCompute(slotLeft[v.slot]);
-        }
         listener.left(v.layer, v.slot);
+        release(v, v.lastUse && v.slot >= 0 && !program.isResident(v.slot));
         boolean taken = v.backward && v.gradientSlot != Program.NONE && takeGradient;
         if (taken) {
             takeGradient(v);
-        }
-        if (v.slot >= 0 && v.lastUse && !program.isResident(v.slot)) {
-            slotLayer[v.slot] = -1;
-            device.released(slab, program.slotOffset(v.slot), program.slotBytes(v.slot));
         }
         if (taken) {
             // Last, since the step may be over before this returns, and start a copy to the slot.
@@ -398,10 +421,13 @@ public final class IterationEngine implements AutoCloseable {
         }
         slotRestaged[slot] = false;
         LayerDescription d = program.plan().network().layers().get(layer);
-        slotLayer[slot] = layer;
-        slotVersion[slot] = version(layer);
+        long version = version(layer);
+        // Should the device refuse the copy, the slot holds nothing.
+        slotLayer[slot] = -1;
         device.copyToDevice(master, byteOffset(d), slab, program.slotOffset(slot), d.parameterBytes(), afterLeft[slot],
                 slotReady[slot]);
+        slotLayer[slot] = layer;
+        slotVersion[slot] = version;
         metrics.parameterCopies++;
     }
 
@@ -412,10 +438,9 @@ public final class IterationEngine implements AutoCloseable {
         }
         if (!holds(v.slot, v.layer)) {
             metrics.repeatedCopies++;
-            slotLeases[v.slot]--;
-            device.recordCompute(slotLeft[v.slot]);
+            release(v, false);
             copyParameters(v.layer, v.slot);
-            slotLeases[v.slot]++;
+            lease(v);
         }
         computeWaits(slotReady[v.slot]);
         return v.slot;
@@ -457,8 +482,8 @@ public final class IterationEngine implements AutoCloseable {
             if (slotRestaged[slot]) {
                 slotRestaged[slot] = false;
                 slotLayer[slot] = -1;
-                device.recordCompute(slotLeft[slot]);
                 device.released(slab, program.slotOffset(slot), program.slotBytes(slot));
+                device.recordCompute(slotLeft[slot]);
             }
         }
     }
@@ -552,9 +577,25 @@ public final class IterationEngine implements AutoCloseable {
                 && slotLeases[slot] == 0 && !slotRestaged[slot];
     }
 
+    /**
+     * Starts a copy that the next iteration begins with. If the device refuses it, it is left out: the step is taken, so that the iteration
+     * must not fail, and the next one copies what it finds missing, or fails before it has begun.
+     */
     private void refresh(int layer, int slot) {
-        if (!program.plan().network().layers().get(layer).writtenAfterUpdate() && !holds(slot, layer)) {
+        if (program.plan().network().layers().get(layer).writtenAfterUpdate() || holds(slot, layer)) {
+            return;
+        }
+        try {
             copyParameters(layer, slot);
+        } catch (MemFerryException e) {
+            leftOut(e);
+        }
+    }
+
+    private void leftOut(MemFerryException cause) {
+        if (metrics.copiesLeftOut++ == 0) {
+            LOG.warn("a copy to the device ahead of the next iteration failed and is left out, as will be others that fail: that iteration makes it",
+                    cause);
         }
     }
 
@@ -589,10 +630,19 @@ public final class IterationEngine implements AutoCloseable {
                 }
             }
             if (program.plan().updateTiming().waitsForCopies()) {
-                awaitCopiesToDevice();
+                awaitRefreshes();
             }
         } finally {
             lock.unlock();
+        }
+    }
+
+    private void awaitRefreshes() {
+        try {
+            awaitCopiesToDevice();
+        } catch (MemFerryException e) {
+            // The step is taken: the next iteration waits for what it reads.
+            leftOut(e);
         }
     }
 

@@ -10,7 +10,9 @@ import org.deeplearning4j.nn.workspace.LayerWorkspaceMgr;
 import org.deeplearning4j.optimize.api.TrainingListener;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
 import org.memferry.base.MemFerryException;
+import org.memferry.base.OutOfMemoryException;
 import org.memferry.base.RefusedException;
+import org.memferry.base.Sizes;
 import org.memferry.device.Device;
 import org.memferry.device.Devices;
 import org.memferry.device.Region;
@@ -21,7 +23,9 @@ import org.memferry.engine.IterationEngine.Phase;
 import org.memferry.engine.Program;
 import org.memferry.nd4j.RegionArrays;
 import org.memferry.plan.GradientHome;
+import org.memferry.plan.LayerPlan;
 import org.memferry.plan.NetworkDescription;
+import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
 import org.memferry.plan.UpdateTiming;
@@ -115,19 +119,19 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     // ---------------------------------------------------------------------------------------------------------------- attach
 
-    private Ferry(NetworkAdapter adapter, AttachRequest request, Device device, boolean rank2, Planning planning) {
+    private Ferry(NetworkAdapter adapter, AttachRequest request, Device device, boolean rank2, Planning planning, UpdateEngine updateEngine) {
         this.planning = planning;
         this.adapter = adapter;
         this.request = request;
         this.device = device;
         this.type = adapter.dataType();
         this.rank2 = rank2;
+        this.updateEngine = updateEngine;
         long bytes = Math.multiplyExact(adapter.countParameters(), (long) RegionArrays.elementBytes(type));
         this.master = device.allocateHost(bytes, "parameters");
         this.shadow = new ShadowModel(master, type);
         this.trackedParams = RegionArrays.trackedVector(master, 0, type, adapter.countParameters(), rank2, this::userTouchesParameters);
         this.plainParams = RegionArrays.vector(master, 0, type, adapter.countParameters(), rank2);
-        this.updateEngine = request.updateThreads() > 0 ? UpdateEngine.start(request.updateThreads()) : UpdateEngine.start();
     }
 
     /**
@@ -240,24 +244,42 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private static Ferry open(NetworkAdapter adapter, AttachRequest request, NetworkDescription description, boolean rank2,
             Consumer<Ferry> body) {
         Device device = request.openDevice();
+        UpdateEngine updateEngine = null;
         Ferry ferry = null;
         try {
             Planning planning = new Planning(adapter, request, device);
             Plan first = planning.first(description);
-            ferry = new Ferry(adapter, request, device, rank2, planning);
+            updateEngine = request.updateThreads() > 0 ? UpdateEngine.start(request.updateThreads()) : UpdateEngine.start();
+            ferry = new Ferry(adapter, request, device, rank2, planning, updateEngine);
             ferry.plan = first;
             ferry.reserve();
             body.accept(ferry);
+            ferry.begin();
             ferry.announce();
             LIVE.add(new WeakReference<>(ferry));
             return ferry;
         } catch (RuntimeException | Error e) {
             if (ferry != null) {
                 ferry.freeMemory();
+            } else if (updateEngine != null) {
+                updateEngine.close();
             }
             if (request.ownsDevice()) {
                 device.close();
             }
+            throw e;
+        }
+    }
+
+    /** Starts on a plan that is final already. Should the device fail in that, the network is given back before anybody hears of it. */
+    private void begin() {
+        if (!plan.budget().finalShapes()) {
+            return;
+        }
+        try {
+            start();
+        } catch (RuntimeException | Error e) {
+            giveBackAll();
             throw e;
         }
     }
@@ -274,6 +296,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private void reserve() {
         gradients = device.allocateHost(plan.network().parameterBytes(), "gradients");
         state = device.allocateHost(plan.network().updaterStateBytes(), "updater state");
+        requireInPlace();
         if (plan.budget().finalShapes()) {
             reserveSlab();
         }
@@ -284,7 +307,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     /**
-     * Swaps the network's arrays for ours. All memory is there: nothing is refused any more.
+     * Swaps the network's arrays for ours. All memory is there, and the device is not asked for anything: nothing is refused any more.
      *
      * @param keepState whether the updater state that the network may have is of its rules
      * @return true if the network had no updater state that fits, so that it begins anew
@@ -338,9 +361,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
         homes.move(adapter.gradient(), oldGradients, gradientArray);
         closeOrdinary(oldParams, oldGradients, oldState);
-        if (plan.budget().finalShapes()) {
-            start();
-        }
         return fresh;
     }
 
@@ -455,20 +475,42 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private void replan(Plan next) {
         EngineMetrics metrics = shadow.engine().metrics();
         shadow.engine().close();
+        try {
+            endSteps();
+            // Their slots may be elsewhere from now on.
+            releaseGraphs();
+            synchronized (homes) {
+                homes.leaveSlots();
+                if (next.slabBytes() != plan.slabBytes()) {
+                    closeSlab();
+                    plan = next;
+                    reserveSlab();
+                }
+                plan = next;
+                run();
+                shadow.engine().goOnFrom(metrics);
+            }
+        } catch (RuntimeException | Error e) {
+            stop();
+            throw e;
+        }
+    }
+
+    /** The device failed before there was an engine on it: the next iteration begins as the first did, with a plan to make final. */
+    private void stop() {
+        shadow.stop();
+        releaseGraphs();
+        endSteps();
+        synchronized (homes) {
+            homes.leaveSlots();
+        }
+        closeSlab();
+    }
+
+    private void endSteps() {
         if (steps != null) {
             steps.close();
             steps = null;
-        }
-        synchronized (homes) {
-            homes.leaveSlots();
-            if (next.slabBytes() != plan.slabBytes()) {
-                closeSlab();
-                plan = next;
-                reserveSlab();
-            }
-            plan = next;
-            run();
-            shadow.engine().goOnFrom(metrics);
         }
     }
 
@@ -480,12 +522,28 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void run() {
+        requireInPlace();
         Program program = Program.compile(plan);
         homes.useSlots(program, slab);
         if (plan.updateTiming().isLayerwise()) {
             steps = new LayerSteps(device, units.size(), this::mayStepEarly, this::takeStep);
         }
         shadow.start(program, device, gradients, slab, steps == null ? GradientListener.NONE : steps);
+    }
+
+    /** Memory that could not be pinned can be copied from and to, but a card cannot compute in it. */
+    private void requireInPlace() {
+        for (LayerPlan layer : plan.layers()) {
+            boolean reads = layer.forward() == Placement.DIRECT || layer.backward() == Placement.DIRECT;
+            boolean writes = layer.gradientHome() == GradientHome.DIRECT;
+            Region used = reads && !device.canUseInPlace(master) ? master : writes && !device.canUseInPlace(gradients) ? gradients : null;
+            if (used != null) {
+                throw new OutOfMemoryException(device.name() + ": the " + used.purpose() + " of " + Sizes.exact(used.bytes()) + " could not be pinned in "
+                        + "host memory, so that nothing can be used in place, but the plan has layers that are DIRECT (raise the limit of locked "
+                        + "memory, ulimit -l, or the container's memory; or place all layers RESIDENT or PREFETCH with gradients in SLOT)",
+                        used.bytes(), 0);
+            }
+        }
     }
 
     private void announce() {
@@ -574,8 +632,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     private void makePlanFinal() {
         plan = planning.shapesKnown(plan.network());
-        reserveSlab();
-        start();
+        try {
+            reserveSlab();
+            start();
+        } catch (RuntimeException | Error e) {
+            stop();
+            throw e;
+        }
         LOG.info("plan final: {}", PlanTable.summary(plan));
         LOG.debug("plan:\n{}", PlanTable.render(plan));
     }
@@ -584,6 +647,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         for (int i = 0; i < graphs.size(); i++) {
             int[] slots = shadow.engine().program().slotsOf(graphLayers.get(i).index());
             graphs.get(i).refresh(slots.length == 0 ? Program.MASTER : slots[0]);
+        }
+    }
+
+    private void releaseGraphs() {
+        for (int i = 0; i < graphs.size(); i++) {
+            graphs.get(i).release(graphLayers.get(i).arrays(Program.MASTER));
         }
     }
 
@@ -1031,11 +1100,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (closed) {
             return;
         }
-        // The network's new arrays must outlive whatever workspace the caller has open.
-        try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
-            giveBackAll();
-        }
-        closed = true;
+        giveBackAll();
         LIVE.removeIf(r -> r.get() == null || r.get() == this);
         freeMemory();
         if (request.ownsDevice()) {
@@ -1044,14 +1109,20 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void giveBackAll() {
+        // The network's new arrays must outlive whatever workspace the caller has open.
+        try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
+            giveBackArrays();
+        }
+        closed = true;
+    }
+
+    private void giveBackArrays() {
         GradientsAccumulator foreign = foreignAccumulator();
         if (steps != null) {
             steps.close();
         }
         reinstall();
-        if (shadow.engine() != null) {
-            shadow.engine().close();
-        }
+        stopEngine();
         if (!blocks.layout().fitsDl4j()) {
             dropState();
         }
@@ -1074,6 +1145,18 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         List<TrainingListener> rest = new ArrayList<>(adapter.listeners());
         if (rest.removeIf(l -> l instanceof PhaseListener && l == listener)) {
             adapter.setListeners(rest);
+        }
+    }
+
+    private void stopEngine() {
+        if (shadow.engine() == null) {
+            return;
+        }
+        try {
+            shadow.engine().close();
+        } catch (MemFerryException e) {
+            // No copy writes to the parameters or the updater's state, which are what is given back.
+            LOG.warn("the device's copies could not be waited for; the network is given back all the same", e);
         }
     }
 
