@@ -76,6 +76,8 @@ public final class IterationEngine implements AutoCloseable {
     private boolean inside;
     /** The present visit holds a lease of its slot. */
     private boolean leased;
+    /** The computation of the present visit has been let wait for its slot: it may have been read. */
+    private boolean served;
     private int nextCopy;
     private boolean gradientsPending;
     private final boolean[] gradientTaken;
@@ -323,6 +325,7 @@ public final class IterationEngine implements AutoCloseable {
         if (v.slot >= 0) {
             slotLeases[v.slot]++;
             leased = true;
+            served = false;
         }
     }
 
@@ -337,7 +340,7 @@ public final class IterationEngine implements AutoCloseable {
             slotLayer[v.slot] = -1;
         }
         try {
-            if (forGood) {
+            if (forGood && served) {
                 device.released(slab, program.slotOffset(v.slot), program.slotBytes(v.slot));
             }
         } finally {
@@ -443,6 +446,7 @@ public final class IterationEngine implements AutoCloseable {
             lease(v);
         }
         computeWaits(slotReady[v.slot]);
+        served = true;
         return v.slot;
     }
 
