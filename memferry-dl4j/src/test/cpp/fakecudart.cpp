@@ -112,6 +112,8 @@ struct Settings {
     double rate[3] = {0, 0, 0};
     int64_t maxDelayMicros = 0;
     bool held[3] = {false, false, false};
+    // Device memory as a card has it: the host cannot touch it. Copies cannot either, in this process.
+    bool outOfReach = false;
     int devices = 1;
     int runtimeVersion = 11060;
     int driverVersion = 12040;
@@ -372,12 +374,15 @@ int allocate(void** pointer, size_t bytes, Memory memory, size_t limit) {
     if (bytes > limit || inUseOf(memory) + bytes > limit) {
         return keep(OUT_OF_MEMORY);
     }
-    void* made = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool hidden = memory == Memory::DEVICE && settings.outOfReach;
+    void* made = mmap(nullptr, mapped, hidden ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED) {
         return keep(OUT_OF_MEMORY);
     }
-    // Neither kind of memory is zero on a card.
-    memset(made, 0xAB, bytes);
+    if (!hidden) {
+        // Neither kind of memory is zero on a card.
+        memset(made, 0xAB, bytes);
+    }
     inUseOf(memory) += bytes;
     blocks[Address(made)] = Block{memory, Address(made), Address(made) + bytes, mapped, 0, {}};
     *pointer = made;
@@ -965,6 +970,11 @@ JNIEXPORT void JNICALL Java_org_memferry_device_cuda_FakeCuda_machine(JNIEnv*, j
     settings.devices = devices;
     settings.runtimeVersion = runtime;
     settings.driverVersion = driver;
+}
+
+JNIEXPORT void JNICALL Java_org_memferry_device_cuda_FakeCuda_deviceMemoryOutOfReach(JNIEnv*, jclass) {
+    Guard guard(lock);
+    settings.outOfReach = true;
 }
 
 JNIEXPORT void JNICALL Java_org_memferry_device_cuda_FakeCuda_attribute(JNIEnv*, jclass, jint attribute, jint value) {

@@ -512,7 +512,8 @@ public final class CudaDevice implements Device {
          */
         public Builder randomDelays(long randomSeed, long maxMicros) {
             if (maxMicros < 1) {
-                throw new RefusedException("longest random delay: " + maxMicros + " (expected: at least 1 microsecond; leave it out for no delay)");
+                throw new RefusedException("cuda:" + index + " longest random delay: " + maxMicros + " (expected: at least 1 microsecond; leave it out for"
+                        + " no delay)");
             }
             seed = randomSeed;
             maxDelayMicros = maxMicros;

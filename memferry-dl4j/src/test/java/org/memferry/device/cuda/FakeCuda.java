@@ -41,6 +41,11 @@ public final class FakeCuda {
         }
     }
 
+    /** Whether the machine has such a runtime. */
+    public static boolean isThere() {
+        return MISSING == null;
+    }
+
     /** Skips the calling test where there is no such runtime; else begins with all settings and counts as at first. */
     public static void start() {
         Needs.that(MISSING == null, MISSING);
@@ -94,6 +99,9 @@ public final class FakeCuda {
 
     /** Number of cards; versions as CUDA writes them, 11060 for 11.6; a driver of version 0 is none. */
     public static native void machine(int devices, int runtime, int driver);
+
+    /** Device memory cannot be touched by the host from now on, as that of a card; no copy works then. */
+    public static native void deviceMemoryOutOfReach();
 
     /** What the card says of itself. */
     public static native void attribute(int attribute, int value);
