@@ -36,6 +36,14 @@ public interface Device extends AutoCloseable {
     Region allocateHost(long bytes, String purpose);
 
     /**
+     * Whether the computation can read and write a host region in place. False only for memory that a card cannot address, where a fall-back
+     * had to do: then it can be copied from and to, and nothing else.
+     */
+    default boolean canUseInPlace(Region host) {
+        return true;
+    }
+
+    /**
      * Takes device memory; at most one slab is open at a time for one attachment.
      *
      * @throws org.memferry.base.OutOfMemoryException if {@link #freeBytes()} is less

@@ -22,6 +22,8 @@ public final class DeviceMetrics {
     private final LongAdder waitNanos = new LongAdder();
     private final LongAdder toDeviceNanos = new LongAdder();
     private final LongAdder toHostNanos = new LongAdder();
+    private final LongAdder registeredRegions = new LongAdder();
+    private final LongAdder pageableRegions = new LongAdder();
 
     /** Counts an allocation ({@code bytes > 0}) or a release ({@code bytes < 0}) of host memory. */
     public synchronized void hostChanged(long bytes) {
@@ -75,6 +77,16 @@ public final class DeviceMetrics {
     /** Counts time the computing thread stood still for a copy. */
     public void waited(long nanos) {
         waitNanos.add(nanos);
+    }
+
+    /** Counts a host region that had to be pinned by registering ordinary memory. */
+    public void pinnedByRegistration() {
+        registeredRegions.increment();
+    }
+
+    /** Counts a host region that could not be pinned at all. */
+    public void pinningRefused() {
+        pageableRegions.increment();
     }
 
     /** Host memory held now. */
@@ -140,5 +152,15 @@ public final class DeviceMetrics {
     /** Time the computing thread ever stood still for a copy, in nanoseconds. */
     public long waitNanos() {
         return waitNanos.sum();
+    }
+
+    /** Host regions ever opened over ordinary memory that was registered with the device, the first fall-back. */
+    public long registeredRegions() {
+        return registeredRegions.sum();
+    }
+
+    /** Host regions ever opened over memory that is not pinned, the second fall-back. */
+    public long pageableRegions() {
+        return pageableRegions.sum();
     }
 }

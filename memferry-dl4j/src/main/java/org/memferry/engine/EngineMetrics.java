@@ -10,6 +10,7 @@ public final class EngineMetrics {
     volatile long unplannedReads;
     volatile long abortedPasses;
     volatile long computeNanos;
+    volatile long copiesLeftOut;
 
     /** Training iterations closed. */
     public long iterations() {
@@ -39,6 +40,11 @@ public final class EngineMetrics {
     /** Time that the visits of training iterations computed, in nanoseconds, without what they stood still for copies. */
     public long computeNanos() {
         return computeNanos;
+    }
+
+    /** Copies ahead of the next iteration that the device refused, so that the iteration made them itself. */
+    public long copiesLeftOut() {
+        return copiesLeftOut;
     }
 
     /** Iterations or inference passes that began and never ended (an exception in between). */

@@ -11,6 +11,8 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Runs a {@link Program} on a {@link Device}, driven by access events: iteration opened, layer read, forward ended, backward ended,
@@ -39,6 +41,8 @@ public final class IterationEngine implements AutoCloseable {
         /** Between the backward pass and the end of the iteration: score, listeners, update. */
         UPDATE
     }
+
+    private static final Logger LOG = LoggerFactory.getLogger(IterationEngine.class);
 
     private final Program program;
     private final Device device;
@@ -74,6 +78,10 @@ public final class IterationEngine implements AutoCloseable {
     /** The visit's computation is over and its slots are given back, but nobody has entered the next layer yet. */
     private boolean trailing;
     private long computedNanos;
+    /** The present visit holds a lease of its slot. */
+    private boolean leased;
+    /** The computation of the present visit has been let wait for its slot: it may have been read. */
+    private boolean served;
     private int nextCopy;
     private boolean gradientsPending;
     private final boolean[] gradientTaken;
@@ -315,14 +323,39 @@ public final class IterationEngine implements AutoCloseable {
         inside = true;
         issueCopies();
         Visit v = pass.visits[current];
-        if (v.slot >= 0) {
-            slotLeases[v.slot]++;
-        }
+        lease(v);
         if (v.gradientSlot >= 0) {
             computeWaits(gradientGone[v.gradientSlot]);
             device.released(slab, program.slotOffset(v.gradientSlot), program.slotBytes(v.gradientSlot));
         }
         device.visitStarted(v.layer, v.backward, v.readBytes, v.writtenBytes);
+    }
+
+    private void lease(Visit v) {
+        if (v.slot >= 0) {
+            slotLeases[v.slot]++;
+            leased = true;
+            served = false;
+        }
+    }
+
+    /** Gives the lease back, if there is one. What overwrites the slot does so on the compute stream, and the next copy comes after both. */
+    private void release(Visit v, boolean forGood) {
+        if (!leased) {
+            return;
+        }
+        leased = false;
+        slotLeases[v.slot]--;
+        if (forGood) {
+            slotLayer[v.slot] = -1;
+        }
+        try {
+            if (forGood && served) {
+                device.released(slab, program.slotOffset(v.slot), program.slotBytes(v.slot));
+            }
+        } finally {
+            device.recordCompute(slotLeft[v.slot]);
+        }
     }
 
     /** A visit that was never entered: its slot is free; a gradient in a slot it would have shared cannot have been written. */
@@ -366,18 +399,11 @@ public final class IterationEngine implements AutoCloseable {
 
     private void giveBack(Visit v, boolean takeGradient) {
         inside = false;
-        if (v.slot >= 0) {
-            slotLeases[v.slot]--;
-            device.recordCompute(slotLeft[v.slot]);
-        }
         listener.left(v.layer, v.slot);
+        release(v, v.lastUse && v.slot >= 0 && !program.isResident(v.slot));
         boolean taken = v.backward && v.gradientSlot != Program.NONE && takeGradient;
         if (taken) {
             takeGradient(v);
-        }
-        if (v.slot >= 0 && v.lastUse && !program.isResident(v.slot)) {
-            slotLayer[v.slot] = -1;
-            device.released(slab, program.slotOffset(v.slot), program.slotBytes(v.slot));
         }
         if (taken) {
             // Last, since the step may be over before this returns, and start a copy to the slot.
@@ -435,10 +461,13 @@ public final class IterationEngine implements AutoCloseable {
         }
         slotRestaged[slot] = false;
         LayerDescription d = program.plan().network().layers().get(layer);
-        slotLayer[slot] = layer;
-        slotVersion[slot] = version(layer);
+        long version = version(layer);
+        // Should the device refuse the copy, the slot holds nothing.
+        slotLayer[slot] = -1;
         device.copyToDevice(master, byteOffset(d), slab, program.slotOffset(slot), d.parameterBytes(), afterLeft[slot],
                 slotReady[slot]);
+        slotLayer[slot] = layer;
+        slotVersion[slot] = version;
         metrics.parameterCopies++;
     }
 
@@ -449,12 +478,12 @@ public final class IterationEngine implements AutoCloseable {
         }
         if (!holds(v.slot, v.layer)) {
             metrics.repeatedCopies++;
-            slotLeases[v.slot]--;
-            device.recordCompute(slotLeft[v.slot]);
+            release(v, false);
             copyParameters(v.layer, v.slot);
-            slotLeases[v.slot]++;
+            lease(v);
         }
         computeWaits(slotReady[v.slot]);
+        served = true;
         return v.slot;
     }
 
@@ -494,8 +523,8 @@ public final class IterationEngine implements AutoCloseable {
             if (slotRestaged[slot]) {
                 slotRestaged[slot] = false;
                 slotLayer[slot] = -1;
-                device.recordCompute(slotLeft[slot]);
                 device.released(slab, program.slotOffset(slot), program.slotBytes(slot));
+                device.recordCompute(slotLeft[slot]);
             }
         }
     }
@@ -589,9 +618,25 @@ public final class IterationEngine implements AutoCloseable {
                 && slotLeases[slot] == 0 && !slotRestaged[slot];
     }
 
+    /**
+     * Starts a copy that the next iteration begins with. If the device refuses it, it is left out: the step is taken, so that the iteration
+     * must not fail, and the next one copies what it finds missing, or fails before it has begun.
+     */
     private void refresh(int layer, int slot) {
-        if (!program.plan().network().layers().get(layer).writtenAfterUpdate() && !holds(slot, layer)) {
+        if (program.plan().network().layers().get(layer).writtenAfterUpdate() || holds(slot, layer)) {
+            return;
+        }
+        try {
             copyParameters(layer, slot);
+        } catch (MemFerryException e) {
+            leftOut(e);
+        }
+    }
+
+    private void leftOut(MemFerryException cause) {
+        if (metrics.copiesLeftOut++ == 0) {
+            LOG.warn("a copy to the device ahead of the next iteration failed and is left out, as will be others that fail: that iteration makes it",
+                    cause);
         }
     }
 
@@ -626,10 +671,19 @@ public final class IterationEngine implements AutoCloseable {
                 }
             }
             if (program.plan().updateTiming().waitsForCopies()) {
-                awaitCopiesToDevice();
+                awaitRefreshes();
             }
         } finally {
             lock.unlock();
+        }
+    }
+
+    private void awaitRefreshes() {
+        try {
+            awaitCopiesToDevice();
+        } catch (MemFerryException e) {
+            // The step is taken: the next iteration waits for what it reads.
+            leftOut(e);
         }
     }
 

@@ -29,7 +29,9 @@ import org.memferry.nd4j.RegionArrays;
 import org.memferry.nd4j.ThreadWorkspaces;
 import org.memferry.plan.GradientHome;
 import org.memferry.plan.MeasuredRun;
+import org.memferry.plan.LayerPlan;
 import org.memferry.plan.NetworkDescription;
+import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
 import org.memferry.plan.Timeline;
@@ -148,22 +150,21 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     // ---------------------------------------------------------------------------------------------------------------- attach
 
-    private Ferry(NetworkAdapter adapter, AttachRequest request, Device device, boolean rank2, Planning planning) {
+    private Ferry(NetworkAdapter adapter, AttachRequest request, Device device, boolean rank2, Planning planning, UpdateEngine updateEngine) {
         this.planning = planning;
         this.adapter = adapter;
         this.request = request;
         this.device = device;
         this.type = adapter.dataType();
         this.rank2 = rank2;
-        this.remains = new Remains(device, request.ownsDevice());
+        this.updateEngine = updateEngine;
+        this.remains = new Remains(device, updateEngine, request.ownsDevice());
         this.cleanable = CLEANER.register(this, remains);
         long bytes = Math.multiplyExact(adapter.countParameters(), (long) RegionArrays.elementBytes(type));
         this.master = remains.host(bytes, "parameters");
         this.shadow = new ShadowModel(master, type);
         this.trackedParams = RegionArrays.trackedVector(master, 0, type, adapter.countParameters(), rank2, this::userTouchesParameters);
         this.plainParams = RegionArrays.vector(master, 0, type, adapter.countParameters(), rank2);
-        this.updateEngine = request.updateThreads() > 0 ? UpdateEngine.start(request.updateThreads()) : UpdateEngine.start();
-        remains.updateEngine(updateEngine);
     }
 
     /**
@@ -280,14 +281,17 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private static Ferry open(NetworkAdapter adapter, AttachRequest request, NetworkDescription description, boolean rank2,
             Consumer<Ferry> body) {
         Device device = request.openDevice();
+        UpdateEngine updateEngine = null;
         Ferry ferry = null;
         try {
             Planning planning = new Planning(adapter, request, device);
             Plan first = planning.first(description);
-            ferry = new Ferry(adapter, request, device, rank2, planning);
+            updateEngine = request.updateThreads() > 0 ? UpdateEngine.start(request.updateThreads()) : UpdateEngine.start();
+            ferry = new Ferry(adapter, request, device, rank2, planning, updateEngine);
             ferry.plan = first;
             ferry.reserve();
             body.accept(ferry);
+            ferry.begin();
             ferry.announce();
             LIVE.removeIf(r -> r.get() == null);
             LIVE.add(new WeakReference<>(ferry));
@@ -296,9 +300,22 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             if (ferry != null) {
                 ferry.remains.giveBack();
                 ferry.cleanable.clean();
-            } else if (request.ownsDevice()) {
-                device.close();
+            } else {
+                new Remains(device, updateEngine, request.ownsDevice()).giveBack();
             }
+            throw e;
+        }
+    }
+
+    /** Starts on a plan that is final already. Should the device fail in that, the network is given back before anybody hears of it. */
+    private void begin() {
+        if (!plan.budget().finalShapes()) {
+            return;
+        }
+        try {
+            start();
+        } catch (RuntimeException | Error e) {
+            giveBackAll();
             throw e;
         }
     }
@@ -315,6 +332,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private void reserve() {
         gradients = remains.host(plan.network().parameterBytes(), "gradients");
         state = remains.host(plan.network().updaterStateBytes(), "updater state");
+        requireInPlace();
         if (plan.budget().finalShapes()) {
             reserveSlab();
         }
@@ -325,7 +343,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     /**
-     * Swaps the network's arrays for ours. All memory is there: nothing is refused any more.
+     * Swaps the network's arrays for ours. All memory is there, and the device is not asked for anything: nothing is refused any more.
      *
      * @param keepState whether the updater state that the network may have is of its rules
      * @return true if the network had no updater state that fits, so that it begins anew
@@ -379,9 +397,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
         homes.move(adapter.gradient(), oldGradients, gradientArray);
         closeOrdinary(oldParams, oldGradients, oldState);
-        if (plan.budget().finalShapes()) {
-            start();
-        }
         return fresh;
     }
 
@@ -496,21 +511,43 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private void replan(Plan next) {
         EngineMetrics metrics = shadow.engine().metrics();
         shadow.engine().close();
+        try {
+            endSteps();
+            // Their slots may be elsewhere from now on.
+            releaseGraphs();
+            synchronized (homes) {
+                homes.leaveSlots();
+                if (next.slabBytes() != plan.slabBytes()) {
+                    closeSlab();
+                    plan = next;
+                    reserveSlab();
+                }
+                plan = next;
+                run();
+                shadow.engine().goOnFrom(metrics);
+            }
+        } catch (RuntimeException | Error e) {
+            stop();
+            throw e;
+        }
+    }
+
+    /** The device failed before there was an engine on it: the next iteration begins as the first did, with a plan to make final. */
+    private void stop() {
+        shadow.stop();
+        releaseGraphs();
+        endSteps();
+        synchronized (homes) {
+            homes.leaveSlots();
+        }
+        closeSlab();
+    }
+
+    private void endSteps() {
         if (steps != null) {
             steps.close();
             steps = null;
             remains.steps(null);
-        }
-        synchronized (homes) {
-            homes.leaveSlots();
-            if (next.slabBytes() != plan.slabBytes()) {
-                closeSlab();
-                plan = next;
-                reserveSlab();
-            }
-            plan = next;
-            run();
-            shadow.engine().goOnFrom(metrics);
         }
     }
 
@@ -522,6 +559,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void run() {
+        requireInPlace();
         Program program = Program.compile(plan);
         homes.useSlots(program, slab);
         if (plan.updateTiming().isLayerwise()) {
@@ -532,6 +570,21 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
         shadow.start(program, device, gradients, slab, steps == null ? GradientListener.NONE : steps);
         shadow.engine().watchVisits(recording ? recorder : TimelineListener.NONE);
+    }
+
+    /** Memory that could not be pinned can be copied from and to, but a card cannot compute in it. */
+    private void requireInPlace() {
+        for (LayerPlan layer : plan.layers()) {
+            boolean reads = layer.forward() == Placement.DIRECT || layer.backward() == Placement.DIRECT;
+            boolean writes = layer.gradientHome() == GradientHome.DIRECT;
+            Region used = reads && !device.canUseInPlace(master) ? master : writes && !device.canUseInPlace(gradients) ? gradients : null;
+            if (used != null) {
+                throw new OutOfMemoryException(device.name() + ": the " + used.purpose() + " of " + Sizes.exact(used.bytes()) + " could not be pinned in "
+                        + "host memory, so that nothing can be used in place, but the plan has layers that are DIRECT (raise the limit of locked "
+                        + "memory, ulimit -l, or the container's memory; or place all layers RESIDENT or PREFETCH with gradients in SLOT)",
+                        used.bytes(), 0);
+            }
+        }
     }
 
     private void announce() {
@@ -673,8 +726,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     private void makePlanFinal() {
         plan = planning.shapesKnown(plan.network());
-        reserveSlab();
-        start();
+        try {
+            reserveSlab();
+            start();
+        } catch (RuntimeException | Error e) {
+            stop();
+            throw e;
+        }
         if (request.isUnattended()) {
             LOG.debug("plan final: {}", PlanTable.summary(plan));
         } else {
@@ -687,6 +745,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         for (int i = 0; i < graphs.size(); i++) {
             int[] slots = shadow.engine().program().slotsOf(graphLayers.get(i).index());
             graphs.get(i).refresh(slots.length == 0 ? Program.MASTER : slots[0]);
+        }
+    }
+
+    private void releaseGraphs() {
+        for (int i = 0; i < graphs.size(); i++) {
+            graphs.get(i).release(graphLayers.get(i).arrays(Program.MASTER));
         }
     }
 
@@ -1273,11 +1337,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (closed) {
             return;
         }
-        // The network's new arrays must outlive whatever workspace the caller has open.
-        try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
-            giveBackAll();
-        }
-        closed = true;
+        giveBackAll();
         LIVE.removeIf(r -> r.get() == null || r.get() == this);
         if (training != null) {
             training.forget(scopes);
@@ -1288,14 +1348,20 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void giveBackAll() {
+        // The network's new arrays must outlive whatever workspace the caller has open.
+        try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
+            giveBackArrays();
+        }
+        closed = true;
+    }
+
+    private void giveBackArrays() {
         GradientsAccumulator foreign = foreignAccumulator();
         if (steps != null) {
             steps.close();
         }
         reinstall();
-        if (shadow.engine() != null) {
-            shadow.engine().close();
-        }
+        stopEngine();
         if (!blocks.layout().fitsDl4j()) {
             dropState();
         }
@@ -1318,6 +1384,18 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         List<TrainingListener> rest = new ArrayList<>(adapter.listeners());
         if (rest.removeIf(l -> l instanceof PhaseListener && l == listener)) {
             adapter.setListeners(rest);
+        }
+    }
+
+    private void stopEngine() {
+        if (shadow.engine() == null) {
+            return;
+        }
+        try {
+            shadow.engine().close();
+        } catch (MemFerryException e) {
+            // No copy writes to the parameters or the updater's state, which are what is given back.
+            LOG.warn("the device's copies could not be waited for; the network is given back all the same", e);
         }
     }
 

@@ -21,11 +21,17 @@ final class Remains implements Runnable {
     private final Device device;
     private final boolean ownsDevice;
     private final Set<Region> regions = ConcurrentHashMap.newKeySet();
-    private volatile UpdateEngine updateEngine;
+    private final UpdateEngine updateEngine;
     private volatile LayerSteps steps;
 
-    Remains(Device device, boolean ownsDevice) {
+    /**
+     * @param device       where the memory is taken
+     * @param updateEngine the threads of the optimizer step; null if there are none
+     * @param ownsDevice   whether the device is given back too
+     */
+    Remains(Device device, UpdateEngine updateEngine, boolean ownsDevice) {
         this.device = device;
+        this.updateEngine = updateEngine;
         this.ownsDevice = ownsDevice;
     }
 
@@ -43,11 +49,6 @@ final class Remains implements Runnable {
         regions.removeIf(r -> !r.isOpen());
         regions.add(region);
         return region;
-    }
-
-    /** The threads of the optimizer step. */
-    void updateEngine(UpdateEngine started) {
-        updateEngine = started;
     }
 
     /** The thread that takes steps, in place of the one before; null for none. */

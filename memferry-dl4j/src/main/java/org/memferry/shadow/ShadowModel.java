@@ -68,6 +68,14 @@ public final class ShadowModel {
         engine = new IterationEngine(program, device, master, gradients, slab, (layer, slot) -> layers.get(layer).left(slot), steps);
     }
 
+    /** Every read is answered from the host master again, until the next {@link #start}. */
+    public void stop() {
+        for (ShadowLayer layer : layers) {
+            layer.releaseAll();
+        }
+        engine = null;
+    }
+
     /**
      * The computation of the present pass reads a layer: it is entered, its parameters are waited for, and leased until it is left.
      *

@@ -98,6 +98,11 @@ class DevicesTest {
         "emulated:1MB,delay=a/5         | option 'delay=a/5' needs two whole numbers",
         "emulated:1MB,h2d=1,h2d=2       | option 'h2d' is given twice",
         "emulated:1MB,poison,poison     | option 'poison' is given twice",
+        "cuda:                          | no number of a card",
+        "cuda:-1                        | no number of a card",
+        "cuda:0,poison,poison           | option 'poison' is given twice",
+        "cuda,h2d=12                    | unknown option 'h2d=12'",
+        "cuda:0,delay=5                 | option 'delay=5' needs two whole numbers",
     })
     void a_wrong_text_is_refused_with_the_text_the_fault_and_what_is_expected(String spec, String fault) {
         assertThatThrownBy(() -> Devices.open(spec)).isInstanceOf(RefusedException.class).hasMessageContaining("'" + spec + "'")
@@ -107,7 +112,7 @@ class DevicesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"emulated:", "emulated:lots", "emulated:-1MB", "emulated:0", "emulated:1MB,dilation=0.5",
-        "emulated:1MB,delay=1/0"})
+        "emulated:1MB,delay=1/0", "cuda:0,memory=lots", "cuda:0,memory=0", "cuda:0,memory", "cuda,delay=1/0"})
     void a_size_or_number_out_of_range_is_refused(String spec) {
         assertThatThrownBy(() -> Devices.open(spec)).isInstanceOf(RefusedException.class).hasMessageContaining("(expected: ");
     }

@@ -34,10 +34,31 @@ final class TrainingDouble implements AutoCloseable {
     private final long ticketsAtStart;
     private final int[] expectedGradient;
 
+    private Accesses accesses = Accesses.UNSEEN;
     private int stamp;
     private int presentLayer = -1;
     private int presentSlot = Program.MASTER;
     private long slotReads;
+
+    /** Who is told where the computation and the host read and write. */
+    interface Accesses {
+
+        Accesses UNSEEN = new Accesses() {
+            @Override
+            public void reads(long address, long bytes) {
+                // Nobody looks.
+            }
+
+            @Override
+            public void writes(long address, long bytes) {
+                // Nobody looks.
+            }
+        };
+
+        void reads(long address, long bytes);
+
+        void writes(long address, long bytes);
+    }
 
     TrainingDouble(Plan plan, OrderCheckingDevice device, boolean realMemory, long seed) {
         this.plan = plan;
@@ -58,6 +79,11 @@ final class TrainingDouble implements AutoCloseable {
         for (int layer = 0; layer < plan.layers().size(); layer++) {
             writeMaster(layer);
         }
+    }
+
+    TrainingDouble tell(Accesses told) {
+        accesses = told;
+        return this;
     }
 
     IterationEngine engine() {
@@ -299,10 +325,11 @@ final class TrainingDouble implements AutoCloseable {
 
     private void writeGradient(int layer, int slot) {
         stamp++;
+        LayerDescription d = plan.network().layers().get(layer);
+        accesses.writes(slot >= 0 ? slab.address() + program.slotOffset(slot) : gradients.address() + d.offset() * 4, d.parameterBytes());
         if (!realMemory) {
             return;
         }
-        LayerDescription d = plan.network().layers().get(layer);
         for (int i = 0; i < d.parameterCount(); i++) {
             expectedGradient[(int) d.offset() + i] = value(layer, i);
             if (slot >= 0) {
@@ -318,6 +345,7 @@ final class TrainingDouble implements AutoCloseable {
             return;
         }
         LayerDescription d = plan.network().layers().get(layer);
+        accesses.reads(slab.address() + program.slotOffset(slot), d.parameterBytes());
         for (int i = 0; i < d.parameterCount(); i++) {
             int found = slabBytes.getInt((int) program.slotOffset(slot) + i * 4);
             if (found != masterBytes.getInt((int) (d.offset() + i) * 4)) {
@@ -329,6 +357,7 @@ final class TrainingDouble implements AutoCloseable {
 
     private void checkGradients(boolean[] written) {
         device.readsGradients();
+        accesses.reads(gradients.address(), gradients.bytes());
         for (int layer = 0; layer < written.length; layer++) {
             LayerDescription d = plan.network().layers().get(layer);
             boolean slot = program.gradientSlot(layer) >= 0;

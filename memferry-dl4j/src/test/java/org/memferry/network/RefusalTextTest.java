@@ -53,6 +53,8 @@ import org.memferry.device.Devices;
 import org.memferry.device.LinkRates;
 import org.memferry.device.Region;
 import org.memferry.device.Ticket;
+import org.memferry.device.cuda.CudaDevice;
+import org.memferry.device.cuda.FakeCuda;
 import org.memferry.device.emulated.EmulatedDevice;
 import org.memferry.device.host.HostDevice;
 import org.memferry.device.virtual.VirtualDevice;
@@ -99,7 +101,7 @@ class RefusalTextTest {
 
     /** Refusals that take a training run, a foreign DL4J or a broken network to provoke; their own tests read them. */
     private static final List<String> ELSEWHERE = List.of("this DL4J does not have the fields", "the loaded DL4J cannot make its own rule",
-            ": workspace \" + workspace + \" needs", "workspace \" + id + \" of \"");
+            ": workspace \" + workspace + \" needs", "workspace \" + id + \" of \"", "the CUDA runtime cannot be loaded");
 
     @TempDir
     Path directory;
@@ -239,6 +241,28 @@ class RefusalTextTest {
         }
     }
 
+    private void cards() {
+        FakeCuda.start();
+        refuses("memory: 0", () -> CudaDevice.builder(0).memory(0));
+        refuses("0", () -> CudaDevice.builder(0).randomDelays(1, 0));
+        refuses("'cuda:3'", () -> Devices.open("cuda:3"));
+        FakeCuda.machine(1, 11060, 10020);
+        refuses("driver is for CUDA 10.2", () -> Devices.open("cuda:0"));
+        FakeCuda.start();
+        FakeCuda.attribute(41, 0);
+        refuses("unified addressing", () -> Devices.open("cuda"));
+        FakeCuda.start();
+        FakeCuda.deviceMemoryOutOfReach();
+        refuses("nd4j-native", () -> Devices.open("cuda"));
+        FakeCuda.start();
+        FakeCuda.limits(1000, 1 << 20, 1 << 20);
+        try (Device card = Devices.open("cuda:0,memory=1MB"); Device other = Devices.open("host")) {
+            refuses("2,000 bytes", () -> card.allocateSlab(2000, "slots"));
+            refuses("ticket", () -> card.recordCompute(other.newTicket()));
+        }
+        FakeCuda.start();
+    }
+
     private void regions(VirtualDevice device, EmulatedDevice other, HostDevice host) {
         Ticket[] none = {};
         Region region = device.allocateHost(100, "parameters");
@@ -263,6 +287,10 @@ class RefusalTextTest {
         MultiLayerNetwork initialised = network(configuration());
         initialised.init();
         refuses("initialised already", () -> MemFerry.init(initialised, MemFerryConfig.defaults()));
+        try (Device device = Devices.open("emulated:1MB")) {
+            refuses("parameters of 24 B (24 bytes) could not be pinned", () -> MemFerry.attach(initialised, MemFerryConfig.builder()
+                    .device(withoutPinning(device)).place("*", Placement.DIRECT).build()));
+        }
         try (MemFerry ferry = MemFerry.attach(initialised, MemFerryConfig.defaults())) {
             refuses("attached already", () -> MemFerry.attach(initialised, MemFerryConfig.defaults()));
             refuses("recordTimeline: 0", () -> ferry.recordTimeline(0));
@@ -297,6 +325,11 @@ class RefusalTextTest {
         refuses("LBFGS", () -> MemFerry.init(network(other), MemFerryConfig.defaults()));
         MultiLayerConfiguration empty = new NeuralNetConfiguration.Builder().list().layer(new ActivationLayer.Builder().build()).build();
         refuses("0 in 1 layers", () -> MemFerry.init(network(empty), MemFerryConfig.defaults()));
+    }
+
+    private static Device withoutPinning(Device device) {
+        return (Device) Proxy.newProxyInstance(Device.class.getClassLoader(), new Class<?>[] {Device.class},
+                (proxy, method, arguments) -> method.getName().equals("canUseInPlace") ? Boolean.FALSE : method.invoke(device, arguments));
     }
 
     private void sizes() {
@@ -395,6 +428,9 @@ class RefusalTextTest {
         plans();
         strategies();
         devices();
+        if (FakeCuda.isThere()) {
+            cards();
+        }
         networks();
         sizes();
         files();
@@ -424,7 +460,7 @@ class RefusalTextTest {
                 }
             }
         }
-        missing.removeIf(place -> ELSEWHERE.stream().anyMatch(place::contains));
+        missing.removeIf(place -> ELSEWHERE.stream().anyMatch(place::contains) || !FakeCuda.isThere() && place.startsWith("Cuda"));
         return missing;
     }
 

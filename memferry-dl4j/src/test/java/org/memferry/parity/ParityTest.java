@@ -10,6 +10,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
+import org.memferry.device.cuda.FakeCuda;
 import org.memferry.plan.GradientHome;
 import org.memferry.plan.Placement;
 
@@ -52,7 +53,9 @@ class ParityTest {
 
     /** Where layers are served from in a run. */
     enum Setup {
-        HOST, RESIDENT, PREFETCH, DIRECT, MIXED
+        HOST, RESIDENT, PREFETCH, DIRECT, MIXED,
+        /** Mixed on a card, that is on the CUDA runtime for tests. */
+        CARD
     }
 
     /** One run: a family, when it is attached, and where its layers are served from. */
@@ -94,7 +97,10 @@ class ParityTest {
     }
 
     private static boolean selected(int family, boolean afterStock, Setup setup) {
-        Setup[] all = Setup.values();
+        if (setup == Setup.CARD) {
+            return SUITE.equals("full") || !SUITE.equals("placement") && family % 5 == 0 && afterStock == (family % 2 == 0);
+        }
+        Setup[] all = {Setup.HOST, Setup.RESIDENT, Setup.PREFETCH, Setup.DIRECT, Setup.MIXED};
         switch (SUITE) {
             case "full":
                 return true;
@@ -112,6 +118,10 @@ class ParityTest {
     @ParameterizedTest(name = "{0}")
     @MethodSource("runs")
     void trainsBitIdenticallyToStock(Run run, @TempDir Path directory) throws IOException {
+        if (run.setup == Setup.CARD) {
+            FakeCuda.start();
+            FakeCuda.delays(run.family.name().hashCode(), 200);
+        }
         runs++;
         FAMILIES.add(run.family.name());
         Reference reference = REFERENCES.get(run.family.name() + run.afterStock);
@@ -155,6 +165,10 @@ class ParityTest {
         // What close gives back trains on as a plain network.
         run.family.fit(restored, step);
         reference.after(2 * STEPS).assertIdentical(Snapshot.of(restored, run.family), "after close and step " + (step + 1));
+        if (run.setup == Setup.CARD) {
+            FakeCuda.assertNothingWrong();
+            FakeCuda.assertNothingHeld();
+        }
         identical++;
     }
 
@@ -177,8 +191,8 @@ class ParityTest {
         if (run.setup == Setup.HOST) {
             return MemFerryConfig.defaults();
         }
-        MemFerryConfig.Builder config = MemFerryConfig.builder().device("emulated:256MB,poison,delay=" + run.family.name().hashCode()
-                + "/200");
+        MemFerryConfig.Builder config = MemFerryConfig.builder().device(run.setup == Setup.CARD ? "cuda:0,memory=256MB,poison"
+                : "emulated:256MB,poison,delay=" + run.family.name().hashCode() + "/200");
         switch (run.setup) {
             case RESIDENT:
                 return config.place("*", Placement.RESIDENT).placeGradient("*", GradientHome.SLOT).build();
