@@ -10,6 +10,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Label;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
+import net.jqwik.api.lifecycle.AddLifecycleHook;
 import net.jqwik.api.lifecycle.BeforeTry;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -19,6 +20,7 @@ import org.memferry.device.Ticket;
 import org.memferry.device.cuda.ComputeStream;
 import org.memferry.device.cuda.CudaDevice;
 import org.memferry.device.cuda.FakeCuda;
+import org.memferry.device.cuda.NeedsFakeCuda;
 import org.memferry.device.cuda.KernelStream;
 import org.memferry.plan.GradientHome;
 import org.memferry.plan.Placement;
@@ -28,6 +30,7 @@ import org.memferry.plan.Plan;
  * The engine on a card, that is on the CUDA runtime for tests: every read shows the present parameters, and what is read and written where is
  * ordered by events. Where a wait is left out on purpose the check of the order says so, whatever the pace of the copies.
  */
+@AddLifecycleHook(NeedsFakeCuda.class)
 class CudaEngineTest {
 
     private static final long MEMORY = 64 << 20;

@@ -14,11 +14,13 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Label;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import net.jqwik.api.lifecycle.AddLifecycleHook;
 import net.jqwik.api.lifecycle.BeforeTry;
 import org.memferry.device.Region;
 import org.memferry.device.RegionBytes;
 import org.memferry.device.cuda.CudaDevice;
 import org.memferry.device.cuda.FakeCuda;
+import org.memferry.device.cuda.NeedsFakeCuda;
 import org.memferry.device.cuda.KernelStream;
 import org.memferry.plan.GradientHome;
 import org.memferry.plan.Placement;
@@ -28,6 +30,7 @@ import org.memferry.plan.Plan;
  * Case A65. The rule of who wrote last: the master in host memory is the truth, whoever writes it raises its version, and a copy in a slot counts only
  * with the present one. Kernels on a stream, reads on the host and steps of the CPU, in any order, see what plain arrays would hold.
  */
+@AddLifecycleHook(NeedsFakeCuda.class)
 class WhoWroteLastTest {
 
     private static final int LAYERS = 3;
