@@ -7,6 +7,7 @@ import org.deeplearning4j.optimize.solvers.BaseOptimizer;
 import org.memferry.base.RefusedException;
 import org.memferry.device.NativeLibrary;
 
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -19,11 +20,14 @@ public final class CallStack {
     /** Where both kinds of network compute an iteration; no arguments. */
     private static final String COMPUTES = "computeGradientAndScore";
 
+    /** Parts of DL4J that train copies of a network on threads of their own. */
+    private static final List<String> COPIERS = List.of("org.deeplearning4j.parallelism.", "org.deeplearning4j.spark.");
+
     private CallStack() {
     }
 
     /**
-     * The network that an optimizer has just asked for its gradient.
+     * The network that an optimizer has just asked for its gradient, unless it is one of the copies of a parallel training.
      *
      * @return null if none is at that point on this thread
      * @throws RefusedException if there is one and the virtual machine does not say which
@@ -53,7 +57,8 @@ public final class CallStack {
     }
 
     private static boolean isOptimized() {
-        return WALKER.walk(frames -> frames.anyMatch(f -> BaseOptimizer.class.isAssignableFrom(f.getDeclaringClass())));
+        return WALKER.walk(frames -> frames.anyMatch(f -> BaseOptimizer.class.isAssignableFrom(f.getDeclaringClass())))
+                && WALKER.walk(frames -> frames.noneMatch(f -> COPIERS.stream().anyMatch(f.getClassName()::startsWith)));
     }
 
     /** The object that the innermost call of this method without arguments runs on, on a thread; null if the virtual machine does not say. */

@@ -719,7 +719,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         // What is made here must outlive whatever workspace is open.
         try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
             Ferry ferry = attach(network, request);
-            ferry.openIteration();
+            ferry.beginIteration();
             return ferry;
         }
     }

@@ -270,7 +270,7 @@ class ManagersTest {
         private static void garbage() {
             Nd4j.getWorkspaceManager().destroyAllWorkspacesForCurrentThread();
             System.gc();
-            INDArray kept = Nd4j.create(DataType.FLOAT, FLOATS);
+            INDArray kept = Nd4j.create(DataType.FLOAT, 16 * FLOATS);
             try (Device device = Devices.open("emulated:" + (arrays() + 9 * BYTES))) {
                 DeviceUse use = train(device, false);
                 for (int i = 0; i < 6; i++) {

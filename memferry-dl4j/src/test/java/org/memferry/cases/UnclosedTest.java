@@ -2,6 +2,8 @@ package org.memferry.cases;
 
 import org.deeplearning4j.nn.conf.WorkspaceMode;
 import org.deeplearning4j.nn.conf.layers.DenseLayer;
+import org.deeplearning4j.nn.conf.layers.LSTM;
+import org.deeplearning4j.nn.conf.layers.RnnOutputLayer;
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.junit.jupiter.api.Test;
@@ -10,6 +12,7 @@ import org.memferry.MemFerryConfig;
 import org.memferry.device.HostMemoryMetrics;
 import org.memferry.plan.Placement;
 import org.nd4j.linalg.learning.config.Adam;
+import org.nd4j.linalg.lossfunctions.LossFunctions;
 
 import java.util.Random;
 
@@ -34,6 +37,27 @@ class UnclosedTest {
         assertThat(HostMemoryMetrics.liveRegions()).as("regions").isEqualTo(regions);
         assertThat(HostMemoryMetrics.allocatedBytes()).as("bytes").isEqualTo(bytes);
         assertThat(threads()).as("threads of MemFerry").isEqualTo(threads);
+    }
+
+    @Test
+    void seriesOfAnyLengthTakeNoMemoryBeyondWhatTheLongestTook() {
+        MultiLayerNetwork net = Nets.initialised(Nets.configuration(new Adam(1e-2), WorkspaceMode.ENABLED).list()
+                .layer(new LSTM.Builder().nIn(3).nOut(7).build())
+                .layer(new RnnOutputLayer.Builder(LossFunctions.LossFunction.MSE).nIn(7).nOut(2).build()).build());
+        try (MemFerry ferry = MemFerry.attach(net, MemFerryConfig.builder().device("emulated:4MB").place("*", Placement.PREFETCH).build())) {
+            net.fit(Nets.gaussian(0, 4, 3, 500), Nets.gaussian(1, 4, 2, 500));
+            long host = ferry.metrics().device().hostBytes();
+            long slab = ferry.metrics().device().slabBytes();
+            long tickets = ferry.metrics().device().tickets();
+            long arrays = ferry.metrics().arraysCreated();
+            for (int length : new int[] {10, 499, 37, 250, 500, 11}) {
+                net.fit(Nets.gaussian(length, 4, 3, length), Nets.gaussian(length + 1, 4, 2, length));
+            }
+            assertThat(ferry.metrics().device().peakHostBytes()).isEqualTo(host);
+            assertThat(ferry.metrics().device().peakSlabBytes()).isEqualTo(slab);
+            assertThat(ferry.metrics().device().tickets()).isEqualTo(tickets);
+            assertThat(ferry.metrics().arraysCreated()).isEqualTo(arrays);
+        }
     }
 
     private static void attachAndTrain(Random random, boolean close) {

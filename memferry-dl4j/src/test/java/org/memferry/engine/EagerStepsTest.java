@@ -55,7 +55,10 @@ class EagerStepsTest {
         }
     }
 
-    /** Trains in the order of the network, with layers left out at random and steps of random length, some of them after backward. */
+    /**
+     * Trains in the order of the network, with layers left out at random, some told to be computed before the next is read, and steps of
+     * random length, some of them after backward.
+     */
     private static final class Training implements AutoCloseable {
 
         private final Plan plan;
@@ -106,6 +109,9 @@ class EagerStepsTest {
             for (int layer : plan.network().backwardOrder()) {
                 if (read(layer) && program.gradientSlot(layer) != Program.NONE) {
                     device.writesGradient(layer, program.gradientSlot(layer));
+                }
+                if (random.nextInt(3) == 0) {
+                    engine.computed();
                 }
             }
             engine.awaitGradients();
