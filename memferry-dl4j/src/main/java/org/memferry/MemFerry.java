@@ -165,6 +165,11 @@ public final class MemFerry implements AutoCloseable {
                 + ForecastTable.render(plan, profile, Simulator.simulate(plan, profile), ferry.measuredRun().orElse(null));
     }
 
+    /** What attaching needed of the host and what the host had, added up before anything was taken. */
+    public String preflightTable() {
+        return ferry.preflight().render();
+    }
+
     /** What this attachment holds and did. */
     public MemFerryMetrics metrics() {
         return new MemFerryMetrics(ferry);

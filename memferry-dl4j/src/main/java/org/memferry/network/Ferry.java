@@ -31,6 +31,7 @@ import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
 import org.memferry.plan.UpdateTiming;
+import org.memferry.report.MemoryTable;
 import org.memferry.report.PlanTable;
 import org.memferry.shadow.Lease;
 import org.memferry.shadow.ShadowLayer;
@@ -106,6 +107,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private FerryAccumulator accumulator;
     private TrainingListener listener;
     private final Planning planning;
+    private MemoryTable preflight;
     private Plan plan;
     private volatile Thread owner = Thread.currentThread();
     private final UpdateEngine updateEngine;
@@ -260,7 +262,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         try {
             Planning planning = new Planning(adapter, request, device);
             Plan first = planning.first(description);
+            Preflight preflight = Preflight.of(first, ownBytes(adapter), device).check();
             ferry = new Ferry(adapter, request, device, rank2, planning);
+            ferry.preflight = preflight.table();
             ferry.plan = first;
             ferry.reserve();
             body.accept(ferry);
@@ -277,6 +281,18 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             }
             throw e;
         }
+    }
+
+    /** Bytes of the ordinary arrays that a network holds, and that it gives back when it is attached. */
+    private static long ownBytes(NetworkAdapter adapter) {
+        if (!adapter.initialised()) {
+            return 0;
+        }
+        long elements = adapter.flattenedParams().length();
+        elements = Math.addExact(elements, adapter.flattenedGradients() == null ? 0 : adapter.flattenedGradients().length());
+        INDArray state = adapter.updater() == null ? null : adapter.updater().getStateViewArray();
+        elements = Math.addExact(elements, state == null ? 0 : state.length());
+        return Math.multiplyExact(elements, (long) RegionArrays.elementBytes(adapter.dataType()));
     }
 
     private static List<UnitBinding> bindings(NetworkAdapter adapter, List<NetworkUnit> units, INDArray flat) {
@@ -509,7 +525,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         shadow.start(program, device, gradients, slab, steps == null ? GradientListener.NONE : steps);
     }
 
+    /** What was needed of the host and what it had, before anything was taken. */
+    public MemoryTable preflight() {
+        return preflight;
+    }
+
     private void announce() {
+        LOG.debug("{}", preflight);
         LOG.info("attached to {} on {} ({}): {}", adapter.network().getClass().getSimpleName(), device.name(), Support.backend(),
                 PlanTable.summary(plan));
         LOG.info("plan{}:\n{}", plan.budget().finalShapes() ? "" : " (provisional until the first iteration shows the batch)", planTable());

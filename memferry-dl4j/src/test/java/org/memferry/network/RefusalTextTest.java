@@ -48,6 +48,7 @@ import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
 import org.memferry.device.Device;
 import org.memferry.device.Devices;
+import org.memferry.device.HostMemory;
 import org.memferry.device.LinkRates;
 import org.memferry.device.Region;
 import org.memferry.device.Ticket;
@@ -238,6 +239,15 @@ class RefusalTextTest {
         region.close();
     }
 
+    private void preflights() {
+        Plan plan = Plan.inPlace(oneLayer(1 << 20), new Budget(Long.MAX_VALUE, 0, true, 0, true));
+        for (HostMemory.Kind kind : HostMemory.Kind.values()) {
+            HostMemory memory = HostMemory.read(directory).with(new HostMemory.Limit(kind, 3 << 20, 1 << 20));
+            refuses(kind.title() + " leaves 1.00 MB (1,048,576 bytes) of 3.00 MB",
+                    () -> Preflight.of(plan, 0, true, "host", memory).check());
+        }
+    }
+
     private void networks() {
         refuses("null", () -> MemFerry.attach(null, MemFerryConfig.defaults()));
         refuses("HALF", () -> RegionArrays.elementBytes(DataType.HALF));
@@ -377,6 +387,7 @@ class RefusalTextTest {
         plans();
         strategies();
         devices();
+        preflights();
         networks();
         sizes();
         files();

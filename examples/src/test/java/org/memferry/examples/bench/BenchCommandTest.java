@@ -70,7 +70,7 @@ class BenchCommandTest {
     @Test
     void noBenchIsRefused() {
         assertThat(run()).isEqualTo(2);
-        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state or schedule or simulator or placements)");
+        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state or schedule or simulator or placements or estimate)");
     }
 
     @Test
