@@ -3,7 +3,9 @@ package org.memferry.examples.bench;
 import org.deeplearning4j.nn.api.Model;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
+import org.memferry.MemFerryRuntime;
 import org.memferry.base.Sizes;
+import org.memferry.device.HostMemoryMetrics;
 import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
 import org.memferry.nd4j.DeviceMeter;
@@ -18,7 +20,8 @@ import java.util.Locale;
 /**
  * Compares the estimate with what training takes: each network is estimated, given an emulated device that is little larger than what its
  * smallest strategy needs, and trained on it. Device: slab, workspaces and ordinary arrays at their highest together, after garbage of
- * earlier iterations is collected. Host: the regions that MemFerry took for parameters, gradients and updater state.
+ * earlier iterations is collected. Host: what the system gave for the regions of parameters, gradients and updater state,
+ * alignment included.
  */
 final class EstimateBench {
 
@@ -61,6 +64,7 @@ final class EstimateBench {
         long budget = (long) (least * (1 + ROOM));
         DeviceMeter.settle();
         long before = DeviceMeter.arrayBytes();
+        long regions = HostMemoryMetrics.allocatedBytes();
         INDArray features = known.features();
         INDArray labels = known.labels();
         MemFerryConfig config = MemFerryConfig.builder().device("emulated:" + budget)
@@ -77,7 +81,7 @@ final class EstimateBench {
             long told = plan.slabBytes() + estimate.memory().totalBytes();
             long measured = meter.peak().totalBytes() - before;
             long slab = meter.peak().slabBytes();
-            long host = ferry.metrics().device().peakHostBytes();
+            long host = HostMemoryMetrics.allocatedBytes() - regions;
             report(known, estimate, budget, new long[] {told, measured}, slab, new long[] {plan.hostBytes(), host});
         } finally {
             network.close();
@@ -113,7 +117,8 @@ final class EstimateBench {
     ResultLine result() {
         return new ResultLine("bench-estimate").add("nets", networks.size()).add("emulated", true)
                 .add("max_device_error", share(deviceError)).add("max_host_error", share(hostError))
-                .add("max_activation_error", share(activationError)).add("within_budget", kept);
+                .add("max_activation_error", share(activationError)).add("within_budget", kept)
+                .add("managers", MemFerryRuntime.isInstalled());
     }
 
     private static String share(double error) {
