@@ -18,6 +18,9 @@ final class Vgg16Bench {
     private static final List<String> JVM = List.of("-Xms384m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:+AlwaysPreTouch",
             "-Dorg.bytedeco.javacpp.maxbytes=4g", "-D" + JavaCppLimit.PROPERTY + "=0");
 
+    /** The C library would keep blocks of up to 32 MB that the emulated device has freed: they are no host memory of MemFerry's. */
+    private static final Map<String, String> MALLOC = Map.of("MALLOC_ARENA_MAX", "1", "MALLOC_MMAP_THRESHOLD_", "131072");
+
     private final long budget;
     private final List<String> updaters;
     private final Screen screen;
@@ -55,7 +58,7 @@ final class Vgg16Bench {
     }
 
     private Map<String, String> child(String mode, String updater) {
-        List<Map<String, String>> results = ChildProcess.run(JVM, Vgg16Run.class, mode, updater, String.valueOf(budget));
+        List<Map<String, String>> results = ChildProcess.run(JVM, MALLOC, Vgg16Run.class, mode, updater, String.valueOf(budget));
         return results.get(results.size() - 1);
     }
 
