@@ -1,16 +1,20 @@
 package org.memferry;
 
 import org.deeplearning4j.nn.api.Model;
+import org.deeplearning4j.nn.conf.ComputationGraphConfiguration;
+import org.deeplearning4j.nn.conf.MultiLayerConfiguration;
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.graph.ComputationGraph;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.memferry.network.Ferry;
 import org.memferry.network.NetworkWork;
 import org.memferry.network.Restore;
+import org.memferry.plan.Hardware;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
 import org.memferry.plan.Timeline;
 import org.memferry.plan.Workload;
+import org.memferry.planner.Estimate;
 import org.memferry.planner.Simulator;
 import org.memferry.report.ForecastTable;
 import org.memferry.report.TimelinePage;
@@ -85,6 +89,35 @@ public final class MemFerry implements AutoCloseable {
      */
     public static Workload describe(Model network, int batch, InputType... types) {
         return NetworkWork.of(network, batch, types);
+    }
+
+    /**
+     * What training a network will take, on the device and on the host, under each strategy: without a GPU, and without initialising the
+     * network or allocating anything of its size.
+     *
+     * <pre>{@code
+     * Estimate estimate = MemFerry.estimate(net, 32, Hardware.named("RTX3060"), InputType.convolutional(224, 224, 3));
+     * System.out.println(estimate.table());
+     * }</pre>
+     *
+     * @param network  a MultiLayerNetwork or ComputationGraph, initialised or not
+     * @param batch    examples in an iteration
+     * @param hardware the device; {@link Hardware#withDeviceBytes} for another amount of memory
+     * @param types    one input type per network input, with the length of time where there is one
+     * @throws org.memferry.base.RefusedException if the network is of a kind that is not served, or the types do not fit it
+     */
+    public static Estimate estimate(Model network, int batch, Hardware hardware, InputType... types) {
+        return NetworkWork.estimate(network, batch, hardware, types);
+    }
+
+    /** {@link #estimate(Model, int, Hardware, InputType...)} for a configuration. */
+    public static Estimate estimate(MultiLayerConfiguration network, int batch, Hardware hardware, InputType... types) {
+        return NetworkWork.estimate(new MultiLayerNetwork(network), batch, hardware, types);
+    }
+
+    /** {@link #estimate(Model, int, Hardware, InputType...)} for a configuration. */
+    public static Estimate estimate(ComputationGraphConfiguration network, int batch, Hardware hardware, InputType... types) {
+        return NetworkWork.estimate(new ComputationGraph(network), batch, hardware, types);
     }
 
     /** The attachment of a network, or null if it has none. */
@@ -181,6 +214,11 @@ public final class MemFerry implements AutoCloseable {
     /** What the plan's own times predict, where there are any, before what was measured. */
     private List<Timeline> withForecast(Timeline timeline) {
         return profile() == null ? List.of(timeline) : List.of(Timeline.of(Simulator.simulate(plan(), profile())), timeline);
+    }
+
+    /** What attaching needed of the host and what the host had, added up before anything was taken. */
+    public String preflightTable() {
+        return ferry.preflight().render();
     }
 
     /** What this attachment holds and did. */

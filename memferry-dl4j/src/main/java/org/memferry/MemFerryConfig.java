@@ -118,6 +118,7 @@ public final class MemFerryConfig implements Serializable {
         String specification = settings.deviceSpecification;
         return AttachRequest.builder(open == null ? () -> Devices.open(specification) : () -> open, open == null)
                 .shapes(settings.batch, settings.inputTypes)
+                .evaluation(settings.evaluationBatch)
                 .placements(settings.rules, settings.parameterSlots)
                 .headroom(settings.headroomBytes)
                 .update(settings.updateThreads, settings.eagerUpdate)
@@ -136,6 +137,7 @@ public final class MemFerryConfig implements Serializable {
         private transient Device openDevice;
         private int batch;
         private InputType[] inputTypes;
+        private int evaluationBatch;
         private PlacementRules rules = PlacementRules.none();
         private int parameterSlots = 2;
         private long headroomBytes;
@@ -154,6 +156,7 @@ public final class MemFerryConfig implements Serializable {
             b.openDevice = openDevice;
             b.batch = batch;
             b.inputTypes = inputTypes;
+            b.evaluationBatch = evaluationBatch;
             b.rules = rules;
             b.parameterSlots = parameterSlots;
             b.headroomBytes = headroomBytes;
@@ -199,6 +202,21 @@ public final class MemFerryConfig implements Serializable {
             }
             this.batch = examples;
             this.inputTypes = types.clone();
+            return this;
+        }
+
+        /**
+         * The largest number of examples that {@code evaluate} or {@code output} is given at once between iterations. The plan then leaves
+         * room for the larger of the two, training and evaluation; without this call, for training alone.
+         *
+         * @param examples at least 1
+         */
+        public Builder evaluate(int examples) {
+            if (examples < 1) {
+                throw new RefusedException("evaluate: " + examples + " (expected: at least 1 example; leave it unset where nothing is "
+                        + "evaluated)");
+            }
+            this.evaluationBatch = examples;
             return this;
         }
 

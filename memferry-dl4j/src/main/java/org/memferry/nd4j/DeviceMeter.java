@@ -102,13 +102,20 @@ public final class DeviceMeter implements AutoCloseable {
      */
     public static void settle() {
         Nd4j.getWorkspaceManager().destroyAllWorkspacesForCurrentThread();
+        collect();
+    }
+
+    /**
+     * Gives back arrays that nobody uses any more, and leaves workspaces alone. Waits until the counter stands still, 3 seconds at most.
+     */
+    public static void collect() {
         long end = System.currentTimeMillis() + SETTLE_MILLIS;
         long before;
         do {
-            before = arrays();
+            before = arrayBytes();
             System.gc();
             pause(QUIET_MILLIS);
-        } while (arrays() != before && System.currentTimeMillis() < end);
+        } while (arrayBytes() != before && System.currentTimeMillis() < end);
     }
 
     /** Looks now, and takes note of new workspaces; to be called by the thread that trains, between and within iterations. */
@@ -129,7 +136,7 @@ public final class DeviceMeter implements AutoCloseable {
                 held += Math.max(workspace.getCurrentSize(), handedOut);
             }
         }
-        return new Usage(arrays(), held, slab.getAsLong());
+        return new Usage(arrayBytes(), held, slab.getAsLong());
     }
 
     /** The largest use since the start, or since {@link #restart()}. */
@@ -177,7 +184,8 @@ public final class DeviceMeter implements AutoCloseable {
                 && configuration.getPolicyLocation() != LocationPolicy.MMAP;
     }
 
-    private static long arrays() {
+    /** Bytes of ordinary arrays on device 0 now, garbage included, by libnd4j's own counter. */
+    public static long arrayBytes() {
         return Nd4j.getEnvironment().getDeviceCouner(0);
     }
 

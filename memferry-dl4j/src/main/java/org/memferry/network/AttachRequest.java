@@ -18,6 +18,7 @@ public final class AttachRequest {
     private final boolean ownsDevice;
     private final int batch;
     private final InputType[] inputTypes;
+    private final int evaluationBatch;
     private final PlacementRules rules;
     private final int parameterSlots;
     private final long headroomBytes;
@@ -34,6 +35,7 @@ public final class AttachRequest {
         this.ownsDevice = b.ownsDevice;
         this.batch = b.batch;
         this.inputTypes = b.inputTypes == null ? null : b.inputTypes.clone();
+        this.evaluationBatch = b.evaluationBatch;
         this.rules = b.rules;
         this.parameterSlots = b.parameterSlots;
         this.headroomBytes = b.headroomBytes;
@@ -91,6 +93,11 @@ public final class AttachRequest {
         return inputTypes == null ? null : inputTypes.clone();
     }
 
+    /** Examples that are evaluated at once; 0 if that is not said. */
+    int evaluationBatch() {
+        return evaluationBatch;
+    }
+
     PlacementRules rules() {
         return rules;
     }
@@ -137,6 +144,7 @@ public final class AttachRequest {
         private final boolean ownsDevice;
         private int batch;
         private InputType[] inputTypes;
+        private int evaluationBatch;
         private PlacementRules rules = PlacementRules.none();
         private int parameterSlots = 2;
         private long headroomBytes;
@@ -157,6 +165,12 @@ public final class AttachRequest {
         public Builder shapes(int examples, InputType[] types) {
             this.batch = examples;
             this.inputTypes = types;
+            return this;
+        }
+
+        /** Examples that are evaluated at once between iterations; 0, the default, for none beyond the batch that is trained. */
+        public Builder evaluation(int examples) {
+            this.evaluationBatch = examples;
             return this;
         }
 

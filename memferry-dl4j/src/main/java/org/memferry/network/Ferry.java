@@ -28,8 +28,8 @@ import org.memferry.nd4j.MemFerryWorkspaceManager;
 import org.memferry.nd4j.RegionArrays;
 import org.memferry.nd4j.ThreadWorkspaces;
 import org.memferry.plan.GradientHome;
-import org.memferry.plan.MeasuredRun;
 import org.memferry.plan.LayerPlan;
+import org.memferry.plan.MeasuredRun;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
@@ -37,6 +37,7 @@ import org.memferry.plan.Profile;
 import org.memferry.plan.Timeline;
 import org.memferry.plan.UpdateTiming;
 import org.memferry.report.MemoryInfo;
+import org.memferry.report.MemoryTable;
 import org.memferry.report.PlanTable;
 import org.memferry.shadow.Lease;
 import org.memferry.shadow.ShadowLayer;
@@ -119,6 +120,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private FerryAccumulator accumulator;
     private TrainingListener listener;
     private final Planning planning;
+    private MemoryTable preflight;
     private Plan plan;
     private volatile Thread owner = Thread.currentThread();
     private final UpdateEngine updateEngine;
@@ -286,8 +288,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         try {
             Planning planning = new Planning(adapter, request, device);
             Plan first = planning.first(description);
+            Preflight preflight = Preflight.of(first, ownBytes(adapter), device).check();
             updateEngine = request.updateThreads() > 0 ? UpdateEngine.start(request.updateThreads()) : UpdateEngine.start();
             ferry = new Ferry(adapter, request, device, rank2, planning, updateEngine);
+            ferry.preflight = preflight.table();
             ferry.plan = first;
             ferry.reserve();
             body.accept(ferry);
@@ -318,6 +322,18 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             giveBackAll();
             throw e;
         }
+    }
+
+    /** Bytes of the ordinary arrays that a network holds, and that it gives back when it is attached. */
+    private static long ownBytes(NetworkAdapter adapter) {
+        if (!adapter.initialised()) {
+            return 0;
+        }
+        long elements = adapter.flattenedParams().length();
+        elements = Math.addExact(elements, adapter.flattenedGradients() == null ? 0 : adapter.flattenedGradients().length());
+        INDArray state = adapter.updater() == null ? null : adapter.updater().getStateViewArray();
+        elements = Math.addExact(elements, state == null ? 0 : state.length());
+        return Math.multiplyExact(elements, (long) RegionArrays.elementBytes(adapter.dataType()));
     }
 
     private static List<UnitBinding> bindings(NetworkAdapter adapter, List<NetworkUnit> units, INDArray flat) {
@@ -587,7 +603,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
     }
 
+    /** What was needed of the host and what it had, before anything was taken. */
+    public MemoryTable preflight() {
+        return preflight;
+    }
+
     private void announce() {
+        LOG.debug("{}", preflight);
         LOG.info("attached to {} on {} ({}): {}", adapter.network().getClass().getSimpleName(), device.name(), Support.backend(),
                 PlanTable.summary(plan));
         String provisional = plan.budget().finalShapes() ? "" : " (provisional until the first iteration shows the batch)";

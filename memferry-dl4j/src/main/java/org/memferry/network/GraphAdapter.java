@@ -2,12 +2,12 @@ package org.memferry.network;
 
 import org.deeplearning4j.nn.api.Layer;
 import org.deeplearning4j.nn.api.Model;
+import org.deeplearning4j.nn.conf.BackpropType;
 import org.deeplearning4j.nn.conf.ComputationGraphConfiguration;
 import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.WorkspaceMode;
 import org.deeplearning4j.nn.conf.graph.LayerVertex;
 import org.deeplearning4j.nn.conf.inputs.InputType;
-import org.deeplearning4j.nn.conf.memory.NetworkMemoryReport;
 import org.deeplearning4j.nn.gradient.Gradient;
 import org.deeplearning4j.nn.graph.ComputationGraph;
 import org.deeplearning4j.nn.graph.vertex.GraphVertex;
@@ -267,9 +267,9 @@ final class GraphAdapter extends NetworkAdapter {
     }
 
     @Override
-    NetworkMemoryReport memoryReport(InputType[] types) {
+    int segmentSteps() {
         ComputationGraphConfiguration conf = net.getConfiguration();
-        return conf.getMemoryReport(types);
+        return conf.getBackpropType() == BackpropType.TruncatedBPTT ? conf.getTbpttFwdLength() : 0;
     }
 
     @Override
@@ -281,24 +281,23 @@ final class GraphAdapter extends NetworkAdapter {
         }
         List<LayerShape> shapes = new ArrayList<>();
         for (int index : net.topologicalSortOrder()) {
-            String name = net.getVertices()[index].getVertexName();
+            String name = net.calculateIndices().getIdxToName().get(index);
             org.deeplearning4j.nn.conf.graph.GraphVertex vertex = conf.getVertices().get(name);
             if (vertex != null) {
-                List<LayerShape.Flow> inputs = new ArrayList<>();
-                conf.getVertexInputs().get(name).forEach(input -> inputs.add(flows.get(input)));
-                shapes.add(shape(name, shapes.size(), vertex, inputs, flows));
+                shapes.add(shape(name, shapes.size(), vertex, conf.getVertexInputs().get(name), flows));
                 flows.put(name, shapes.get(shapes.size() - 1).output);
             }
         }
         return shapes;
     }
 
-    private static LayerShape shape(String name, int index, org.deeplearning4j.nn.conf.graph.GraphVertex vertex,
-            List<LayerShape.Flow> inputs, Map<String, LayerShape.Flow> flows) {
+    private static LayerShape shape(String name, int index, org.deeplearning4j.nn.conf.graph.GraphVertex vertex, List<String> sources,
+            Map<String, LayerShape.Flow> flows) {
         if (vertex instanceof LayerVertex) {
             LayerVertex layer = (LayerVertex) vertex;
-            return LayerShape.layer(name, index, layer.getLayerConf().getLayer(), layer.getPreProcessor(), inputs.get(0));
+            return LayerShape.layer(name, index, layer.getLayerConf().getLayer(), layer.getPreProcessor(), sources.get(0),
+                    flows.get(sources.get(0)));
         }
-        return LayerShape.vertex(name, index, vertex, inputs, flows);
+        return LayerShape.vertex(name, index, vertex, sources, flows);
     }
 }

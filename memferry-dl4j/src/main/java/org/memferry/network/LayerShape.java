@@ -12,6 +12,7 @@ import org.deeplearning4j.nn.conf.layers.Layer;
 
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * What goes into a layer or vertex and what comes out, for one example. DL4J's input types forget how many steps of time a preprocessor has
@@ -25,20 +26,30 @@ final class LayerShape {
     final Layer layer;
     /** The vertex's configuration; null for a layer. */
     final GraphVertex vertex;
+    /** Changes the form of what comes in; null for none. */
+    final InputPreProcessor preProcessor;
+    /** Names of the layers, vertices or network inputs that the inputs come from. */
+    final List<String> sources;
     /** What comes in, behind the preprocessor. */
     final List<Flow> inputs;
     final Flow output;
 
-    private LayerShape(String name, Layer layer, GraphVertex vertex, List<Flow> inputs, Flow output) {
+    private LayerShape(String name, Layer layer, GraphVertex vertex, InputPreProcessor preProcessor, List<String> sources,
+            List<Flow> inputs, Flow output) {
         this.name = name;
         this.layer = layer;
         this.vertex = vertex;
-        this.inputs = inputs;
+        this.preProcessor = preProcessor;
+        this.sources = List.copyOf(sources);
+        this.inputs = List.copyOf(inputs);
         this.output = output;
     }
 
-    /** @param preProcessor may be null */
-    static LayerShape layer(String name, int index, Layer layer, InputPreProcessor preProcessor, Flow before) {
+    /**
+     * @param preProcessor may be null
+     * @param source       where the input comes from
+     */
+    static LayerShape layer(String name, int index, Layer layer, InputPreProcessor preProcessor, String source, Flow before) {
         Flow input = preProcessor == null ? before : before.through(preProcessor.getOutputType(before.type), true);
         if (layer instanceof DenseLayer && ((DenseLayer) layer).getNIn() != input.size()) {
             // DL4J checks this only when it computes.
@@ -50,11 +61,15 @@ final class LayerShape {
             // DL4J tells the type of what comes in; time is pooled.
             output = new Flow(output.type, output.rows, 1, output.stacked);
         }
-        return new LayerShape(name, layer, null, List.of(input), output);
+        return new LayerShape(name, layer, null, preProcessor, List.of(source), List.of(input), output);
     }
 
-    /** @param flows of all vertices before this one, by name */
-    static LayerShape vertex(String name, int index, GraphVertex vertex, List<Flow> inputs, Map<String, Flow> flows) {
+    /**
+     * @param sources where the inputs come from
+     * @param flows   of all vertices before this one, by name
+     */
+    static LayerShape vertex(String name, int index, GraphVertex vertex, List<String> sources, Map<String, Flow> flows) {
+        List<Flow> inputs = sources.stream().map(flows::get).collect(Collectors.toList());
         InputType[] types = inputs.stream().map(input -> input.type).toArray(InputType[]::new);
         Flow output = inputs.get(0).through(vertex.getOutputType(index, types), false);
         if (vertex instanceof DuplicateToTimeSeriesVertex) {
@@ -65,7 +80,7 @@ final class LayerShape {
         } else if (vertex instanceof UnstackVertex) {
             output = new Flow(output.type, output.rows, output.steps, output.stacked / ((UnstackVertex) vertex).getStackSize());
         }
-        return new LayerShape(name, null, vertex, List.copyOf(inputs), output);
+        return new LayerShape(name, null, vertex, null, sources, inputs, output);
     }
 
     /** An array between layers: its type, and how many rows of its first dimension belong to one example. */

@@ -3,10 +3,11 @@ package org.memferry.network;
 import org.deeplearning4j.nn.api.Layer;
 import org.deeplearning4j.nn.api.Model;
 import org.deeplearning4j.nn.api.Updater;
+import org.deeplearning4j.nn.conf.BackpropType;
+import org.deeplearning4j.nn.conf.MultiLayerConfiguration;
 import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.WorkspaceMode;
 import org.deeplearning4j.nn.conf.inputs.InputType;
-import org.deeplearning4j.nn.conf.memory.NetworkMemoryReport;
 import org.deeplearning4j.nn.gradient.Gradient;
 import org.deeplearning4j.nn.layers.FrozenLayer;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
@@ -275,8 +276,9 @@ final class MultiLayerAdapter extends NetworkAdapter {
     }
 
     @Override
-    NetworkMemoryReport memoryReport(InputType[] types) {
-        return net.getLayerWiseConfigurations().getMemoryReport(types[0]);
+    int segmentSteps() {
+        MultiLayerConfiguration conf = net.getLayerWiseConfigurations();
+        return conf.getBackpropType() == BackpropType.TruncatedBPTT ? conf.getTbpttFwdLength() : 0;
     }
 
     @Override
@@ -285,7 +287,7 @@ final class MultiLayerAdapter extends NetworkAdapter {
         LayerShape.Flow flow = LayerShape.Flow.of(types[0]);
         for (int i = 0; i < configurations().size(); i++) {
             LayerShape shape = LayerShape.layer(String.valueOf(i), i, configurations().get(i).getLayer(),
-                    net.getLayerWiseConfigurations().getInputPreProcess(i), flow);
+                    net.getLayerWiseConfigurations().getInputPreProcess(i), i == 0 ? "input" : String.valueOf(i - 1), flow);
             shapes.add(shape);
             flow = shape.output;
         }

@@ -1,13 +1,9 @@
 package org.memferry.network;
 
 import org.deeplearning4j.nn.api.Model;
-import org.deeplearning4j.nn.conf.CacheMode;
 import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.WorkspaceMode;
 import org.deeplearning4j.nn.conf.inputs.InputType;
-import org.deeplearning4j.nn.conf.memory.MemoryType;
-import org.deeplearning4j.nn.conf.memory.MemoryUseMode;
-import org.deeplearning4j.nn.conf.memory.NetworkMemoryReport;
 import org.deeplearning4j.nn.gradient.Gradient;
 import org.deeplearning4j.nn.graph.ComputationGraph;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
@@ -158,25 +154,11 @@ abstract class NetworkAdapter {
     /** The inputs set for the present iteration. */
     abstract INDArray[] inputs();
 
-    abstract NetworkMemoryReport memoryReport(InputType[] types);
+    /** Steps of time that are trained at once; 0 for all of them. */
+    abstract int segmentSteps();
 
     /**
-     * Bytes of activations, activation gradients and working memory of one training iteration, by DL4J's memory report.
-     *
-     * @throws RuntimeException whatever DL4J throws where it has no report for a layer or an input
-     */
-    final long activationBytes(int batch, InputType[] types) {
-        NetworkMemoryReport report = memoryReport(types);
-        long bytes = 0;
-        for (MemoryType kind : new MemoryType[] {MemoryType.ACTIVATIONS, MemoryType.ACTIVATION_GRADIENTS,
-                MemoryType.WORKING_MEMORY_FIXED, MemoryType.WORKING_MEMORY_VARIABLE}) {
-            bytes = Math.addExact(bytes, report.getMemoryBytes(kind, batch, MemoryUseMode.TRAINING, CacheMode.NONE, dataType()));
-        }
-        return bytes;
-    }
-
-    /**
-     * Every layer and vertex of an initialised network in execution order, as one example passes through.
+     * Every layer and vertex of a network in execution order, as one example passes through.
      *
      * @throws RuntimeException whatever DL4J throws where the types do not fit the network
      */

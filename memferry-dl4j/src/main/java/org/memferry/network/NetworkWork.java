@@ -3,10 +3,13 @@ package org.memferry.network;
 import org.deeplearning4j.nn.api.Model;
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.memferry.base.RefusedException;
+import org.memferry.plan.Hardware;
+import org.memferry.plan.IterationMemory;
 import org.memferry.plan.LayerDescription;
 import org.memferry.plan.LayerWork;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Workload;
+import org.memferry.planner.Estimate;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -61,6 +64,24 @@ public final class NetworkWork {
         return workload(adapter, description, layers, work, batch, types);
     }
 
+    /**
+     * Estimates what training a network takes; nothing is initialised, run or allocated but what {@link #of} takes.
+     *
+     * @param network  a MultiLayerNetwork or ComputationGraph
+     * @param batch    examples in an iteration
+     * @param hardware the device
+     * @param types    one per network input, with the length of time where there is one
+     * @throws RefusedException if the network is of a kind that is not served, or batch and types do not fit it
+     */
+    public static Estimate estimate(Model network, int batch, Hardware hardware, InputType... types) {
+        if (batch < 1) {
+            throw new RefusedException("batch: " + batch + " (expected: at least 1 example in an iteration to estimate)");
+        }
+        Workload workload = of(network, batch, types);
+        TrainingMemory memory = TrainingMemory.of(NetworkAdapter.of(network), types);
+        return Estimate.of(workload, batch, examples -> memory.of(examples, 0), hardware);
+    }
+
     private static List<LayerShape> shapes(NetworkAdapter twin, int batch, InputType[] types) {
         List<LayerShape> shapes;
         try {
@@ -100,15 +121,7 @@ public final class NetworkWork {
             int batch, InputType[] types) {
         NetworkDescription network = new NetworkDescription(List.of(layers), description.forwardOrder(), description.backwardOrder(),
                 description.inferenceOrder(), description.parameterCount(), description.updaterStateCount(), description.elementBytes());
-        long activations;
-        String source;
-        try {
-            activations = adapter.activationBytes(batch, types);
-            source = "DL4J's memory report";
-        } catch (RuntimeException e) {
-            activations = Math.multiplyExact(2L, Arrays.stream(work).mapToLong(LayerWork::activationBytes).sum());
-            source = "twice the outputs of all layers, as DL4J's memory report does not know this network";
-        }
-        return new Workload(adapter.key(batch, types), network, List.of(work), activations, source);
+        IterationMemory memory = TrainingMemory.of(adapter, types).of(batch, 0);
+        return new Workload(adapter.key(batch, types), network, List.of(work), memory);
     }
 }

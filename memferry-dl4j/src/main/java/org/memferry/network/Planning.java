@@ -87,11 +87,11 @@ final class Planning {
         boolean estimated = false;
         if (known) {
             try {
-                activations = adapter.activationBytes(batch, types);
+                activations = TrainingMemory.of(adapter, types).of(batch, request.evaluationBatch()).totalBytes();
                 estimated = true;
             } catch (RuntimeException e) {
-                LOG.warn("DL4J's memory report gives no estimate of this network's activations ({}): the plan leaves no room for them "
-                        + "but the headroom of {} bytes", e.toString(), request.headroomBytes());
+                LOG.warn("there is no estimate of this network's activations, as DL4J does not tell the shapes of its layers ({}): the plan "
+                        + "leaves no room for them but the headroom of {} bytes", e.toString(), request.headroomBytes());
             }
         }
         return new Budget(available, activations, estimated, request.headroomBytes(), known);

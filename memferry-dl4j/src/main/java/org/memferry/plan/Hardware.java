@@ -30,6 +30,14 @@ public final class Hardware {
     private final Map<String, Double> values = new LinkedHashMap<>();
     private final Map<String, String> sources = new LinkedHashMap<>();
 
+    private Hardware(Hardware other, long deviceBytes) {
+        name = other.name;
+        values.putAll(other.values);
+        sources.putAll(other.sources);
+        values.put("deviceBytes", (double) deviceBytes);
+        sources.put("deviceBytes", "given");
+    }
+
     private Hardware(JsonFields root) {
         List<String> fields = new ArrayList<>(List.of("format", "version", "name"));
         fields.addAll(NUMBERS);
@@ -82,6 +90,18 @@ public final class Hardware {
         try (InputStream in = new FileInputStream(file)) {
             return new Hardware(JsonFields.read(in, file.toString(), FORMAT, VERSION));
         }
+    }
+
+    /**
+     * The same hardware with another amount of memory on the device.
+     *
+     * @throws RefusedException if it is not more than 0
+     */
+    public Hardware withDeviceBytes(long bytes) {
+        if (bytes <= 0) {
+            throw new RefusedException("memory of hardware " + name + ": " + bytes + " bytes (expected: more than 0, such as 8GB)");
+        }
+        return new Hardware(this, bytes);
     }
 
     /** What the description is of. */

@@ -12,26 +12,22 @@ public final class Workload {
     private final String key;
     private final NetworkDescription network;
     private final List<LayerWork> work;
-    private final long activationBytes;
-    private final String activationSource;
+    private final IterationMemory memory;
 
     /**
-     * @param key              what it holds for: network and batch shape; the start of {@link Profile#key()} of a profile of the same
-     * @param network          the layers
-     * @param work             one per layer of the network; that of a layer without parameters is counted with the layer before it
-     * @param activationBytes  bytes of activations, their gradients and working memory of an iteration, estimated
-     * @param activationSource where that figure is from, in one phrase
+     * @param key     what it holds for: network and batch shape; the start of {@link Profile#key()} of a profile of the same
+     * @param network the layers
+     * @param work    one per layer of the network; that of a layer without parameters is counted with the layer before it
+     * @param memory  what an iteration holds on the device beside parameters, estimated
      */
-    public Workload(String key, NetworkDescription network, List<LayerWork> work, long activationBytes, String activationSource) {
+    public Workload(String key, NetworkDescription network, List<LayerWork> work, IterationMemory memory) {
         this.key = Objects.requireNonNull(key, "key");
         this.network = Objects.requireNonNull(network, "network");
         this.work = List.copyOf(work);
-        this.activationBytes = activationBytes;
-        this.activationSource = Objects.requireNonNull(activationSource, "activationSource");
-        if (this.work.size() != network.layers().size() || activationBytes < 0) {
+        this.memory = Objects.requireNonNull(memory, "memory");
+        if (this.work.size() != network.layers().size()) {
             throw new IllegalArgumentException("workload " + key + ": work of " + this.work.size() + " layers for a network of "
-                    + network.layers().size() + " (expected: one per layer), " + activationBytes + " bytes of activations (expected: at "
-                    + "least 0)");
+                    + network.layers().size() + " (expected: one per layer)");
         }
     }
 
@@ -50,18 +46,23 @@ public final class Workload {
         return work;
     }
 
-    /** Bytes of activations, their gradients and working memory of an iteration, estimated. */
-    public long activationBytes() {
-        return activationBytes;
+    /** What an iteration holds on the device beside parameters, estimated. */
+    public IterationMemory memory() {
+        return memory;
     }
 
-    /** Where {@link #activationBytes()} is from, in one phrase. */
+    /** All of {@link #memory()}, in bytes. */
+    public long activationBytes() {
+        return memory.totalBytes();
+    }
+
+    /** Where {@link #memory()} is from, in one phrase. */
     public String activationSource() {
-        return activationSource;
+        return memory.source();
     }
 
     /** The budget of a device of a size for this workload. */
     public Budget budget(long deviceBytes, long headroomBytes) {
-        return new Budget(deviceBytes, activationBytes, true, headroomBytes, true);
+        return new Budget(deviceBytes, memory.totalBytes(), true, headroomBytes, true);
     }
 }

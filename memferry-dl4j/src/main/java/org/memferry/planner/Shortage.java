@@ -19,7 +19,7 @@ final class Shortage {
     static void requireRoom(Budget budget) {
         if (budget.slabLimit() < 0) {
             throw new OutOfMemoryException("the device has " + Sizes.exact(budget.deviceBytes()) + " but activations and working memory"
-                    + " need " + Sizes.exact(budget.activationBytes()) + " (estimated by DL4J's memory report) and "
+                    + " need " + Sizes.exact(budget.activationBytes()) + " (estimated) and "
                     + Sizes.exact(budget.headroomBytes()) + " are kept free, before any parameter. Train with a smaller batch, or give"
                     + " the device more memory (deviceMemory).", budget.activationBytes(), budget.deviceBytes());
         }

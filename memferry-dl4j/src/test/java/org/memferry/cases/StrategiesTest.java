@@ -101,7 +101,7 @@ class StrategiesTest {
     void aBatchLargerThanPlannedForShrinksWhatIsResident() {
         Model stock = Nets.layers(new Adam(1e-2));
         Model net = Nets.layers(new Adam(1e-2));
-        try (MemFerry ferry = MemFerry.attach(net, MemFerryConfig.builder().device("emulated:20KB").expect(Nets.BATCH, INPUT).build())) {
+        try (MemFerry ferry = MemFerry.attach(net, MemFerryConfig.builder().device("emulated:24KB").expect(Nets.BATCH, INPUT).build())) {
             Plan small = ferry.plan();
             Nets.train(stock, 0, 2);
             Nets.train(net, 0, 2);

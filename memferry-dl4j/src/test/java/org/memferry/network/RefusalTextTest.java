@@ -50,6 +50,7 @@ import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
 import org.memferry.device.Device;
 import org.memferry.device.Devices;
+import org.memferry.device.HostMemory;
 import org.memferry.device.LinkRates;
 import org.memferry.device.Region;
 import org.memferry.device.Ticket;
@@ -65,6 +66,7 @@ import org.memferry.nd4j.RegionArrays;
 import org.memferry.plan.Budget;
 import org.memferry.plan.GradientHome;
 import org.memferry.plan.Hardware;
+import org.memferry.plan.IterationMemory;
 import org.memferry.plan.LayerDescription;
 import org.memferry.plan.LayerProfile;
 import org.memferry.plan.LayerWork;
@@ -130,6 +132,7 @@ class RefusalTextTest {
         refuses("null", () -> MemFerryConfig.builder().device((Device) null));
         refuses("expect(0, 0", () -> MemFerryConfig.builder().expect(0));
         refuses("strategy NONE", () -> MemFerryConfig.builder().strategy(Strategy.NONE));
+        refuses("evaluate: 0", () -> MemFerryConfig.builder().evaluate(0));
         refuses("parameterSlots: 1", () -> MemFerryConfig.builder().parameterSlots(1));
         refuses("'lots'", () -> MemFerryConfig.builder().headroom("lots"));
         refuses("NONE", () -> MemFerryConfig.builder().strategy(Strategy.NONE));
@@ -186,7 +189,7 @@ class RefusalTextTest {
     private void strategies() throws IOException {
         NetworkDescription network = oneLayer(1 << 20);
         Profile profile = Profile.builder("key", List.of(LayerProfile.builder(1, 1).build())).build();
-        Workload workload = new Workload("key", network, List.of(new LayerWork(1, 1, 0)), 0, "none");
+        Workload workload = new Workload("key", network, List.of(new LayerWork(1, 1, 0)), IterationMemory.none());
         refuses("plain training needs", () -> Forecast.of(Strategy.NONE, workload, profile, Hardware.named("V100-32-PCIe3"),
                 workload.budget(1 << 20, 0)));
         MultiLayerNetwork series = new MultiLayerNetwork(new NeuralNetConfiguration.Builder().list()
@@ -198,6 +201,8 @@ class RefusalTextTest {
                 PlacementRules.none()));
         refuses("12.0 MB (12,582,912 bytes)", () -> StrategyPlanner.plan(Strategy.ZERO_OFFLOAD, oneLayer(3 << 19), profile,
                 new Budget(1 << 20, 0, true, 0, true), PlacementRules.none()));
+        refuses("batch: 0", () -> MemFerry.estimate(series, 0, Hardware.named("H200"), InputType.recurrent(3, 2)));
+        refuses("-1 bytes", () -> Hardware.named("H200").withDeviceBytes(-1));
         refuses("'GTX9000'", () -> Hardware.named("GTX9000"));
         Path broken = Files.write(directory.resolve("broken.json"), new byte[] {1, 2, 3});
         refuses("broken.json", () -> ProfileFile.read(broken.toFile()));
@@ -277,6 +282,15 @@ class RefusalTextTest {
         refuses("10 bytes", () -> host.copyToDevice(region, 0, slab, 0, 10, none, host.newTicket()));
         slab.close();
         region.close();
+    }
+
+    private void preflights() {
+        Plan plan = Plan.inPlace(oneLayer(1 << 20), new Budget(Long.MAX_VALUE, 0, true, 0, true));
+        for (HostMemory.Kind kind : HostMemory.Kind.values()) {
+            HostMemory memory = HostMemory.read(directory).with(new HostMemory.Limit(kind, 3 << 20, 1 << 20));
+            refuses(kind.title() + " leaves 1.00 MB (1,048,576 bytes) of 3.00 MB",
+                    () -> Preflight.of(plan, 0, true, "host", memory).check());
+        }
     }
 
     private void networks() {
@@ -431,6 +445,7 @@ class RefusalTextTest {
         if (FakeCuda.isThere()) {
             cards();
         }
+        preflights();
         networks();
         sizes();
         files();

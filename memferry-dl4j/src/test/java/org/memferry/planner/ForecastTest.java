@@ -9,6 +9,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.plan.Hardware;
+import org.memferry.plan.IterationMemory;
 import org.memferry.plan.LayerDescription;
 import org.memferry.plan.LayerWork;
 import org.memferry.plan.NetworkDescription;
@@ -65,6 +66,6 @@ class ForecastTest {
         }
         NetworkDescription network = new NetworkDescription(layers, forward, backward, forward, LAYERS * PARAMETERS,
                 2 * LAYERS * PARAMETERS, 4);
-        return new Workload("test", network, work, 12_000, "made up");
+        return new Workload("test", network, work, new IterationMemory(0, 12_000, 0, 0, "made up"));
     }
 }

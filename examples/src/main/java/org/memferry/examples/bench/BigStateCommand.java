@@ -18,9 +18,6 @@ import java.util.concurrent.Callable;
                 + "end, and in between. Takes 16 bytes of memory for each parameter, 17.4 GB as it is.", ""})
 public final class BigStateCommand implements Callable<Integer> {
 
-    /** JavaCPP's own limit on what a process takes, half the memory by default, counts our host regions too. */
-    private static final String JAVACPP_LIMIT = "org.bytedeco.javacpp.maxphysicalbytes";
-
     @Option(names = "--params", paramLabel = "N", defaultValue = "1080000000",
             description = "At least so many parameters, of 4 bytes. Default: ${DEFAULT-VALUE}.")
     private long parameters;
@@ -35,16 +32,14 @@ public final class BigStateCommand implements Callable<Integer> {
     public Integer call() {
         require(parameters >= 1, "--params: " + parameters + " (expected: >= 1)");
         require(steps >= 1, "--steps: " + steps + " (expected: >= 1)");
-        if (System.getProperty(JAVACPP_LIMIT) == null) {
-            System.setProperty(JAVACPP_LIMIT, "0");
-        }
+        JavaCppLimit.lift();
         long bytes = BigStateBench.bytes(parameters);
         long available = Pointer.availablePhysicalBytes();
         require(bytes < available, "--params: " + parameters + " need " + Sizes.format(bytes) + " of memory, " + Sizes.format(available)
                 + " are available (expected: fewer)");
         long limit = Pointer.maxPhysicalBytes();
         require(limit == 0 || bytes < limit, "--params: " + parameters + " need " + Sizes.format(bytes) + " of memory, JavaCPP allows "
-                + Sizes.format(limit) + " (expected: java -D" + JAVACPP_LIMIT + "=0)");
+                + Sizes.format(limit) + " (expected: java -D" + JavaCppLimit.PROPERTY + "=0)");
         Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
         BigStateBench bench = new BigStateBench(parameters, steps, screen);
         bench.run();

@@ -30,12 +30,25 @@ final class ChildProcess {
      * @throws IllegalStateException if it ends with another exit code than 0
      */
     static List<Map<String, String>> run(Class<?> main, String... arguments) {
-        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx1g",
-                "-Dorg.memferry.examples.log=WARN", "-Dorg.memferry.examples.log.others=ERROR", "-cp",
+        return run(List.of("-Xmx1g"), Map.of(), main, arguments);
+    }
+
+    /**
+     * Runs a class's main method to its end in a Java program with options and an environment of its own.
+     *
+     * @return one map per result line, keys in the order of the line
+     * @throws IllegalStateException if it ends with another exit code than 0
+     */
+    static List<Map<String, String>> run(List<String> options, Map<String, String> environment, Class<?> main, String... arguments) {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(options);
+        command.addAll(List.of("-Dorg.memferry.examples.log=WARN", "-Dorg.memferry.examples.log.others=ERROR", "-cp",
                 System.getProperty("java.class.path"), main.getName()));
         command.addAll(List.of(arguments));
         ProcessBuilder builder = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT);
         builder.environment().put("OMP_NUM_THREADS", "1");
+        builder.environment().putAll(environment);
         try {
             Process process = builder.start();
             try {

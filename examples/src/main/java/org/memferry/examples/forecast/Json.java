@@ -4,14 +4,16 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.memferry.plan.IterationMemory;
 import org.memferry.plan.LayerDescription;
 import org.memferry.plan.LayerPlan;
 import org.memferry.plan.LayerProfile;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Simulation;
+import org.memferry.planner.Estimate;
 import org.memferry.planner.Forecast;
 
-/** A forecast for a program to read: what the tables show, in bytes and nanoseconds. */
+/** A forecast or an estimate for a program to read: what the tables show, in bytes and nanoseconds. */
 final class Json {
 
     private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -41,6 +43,24 @@ final class Json {
                 .put("updateWaitNanos", simulation.updateWaitNanos());
         if (layers) {
             forecast.plan().ifPresent(plan -> addLayers(node.putArray("layers"), plan, forecast));
+        }
+        return node;
+    }
+
+    /** What {@link Estimate#table()} says, in bytes. */
+    static ObjectNode of(Estimate estimate) {
+        IterationMemory memory = estimate.memory();
+        ObjectNode node = object().put("workload", estimate.key()).put("parameters", estimate.parameterCount()).put("batch", estimate.batch())
+                .put("deviceMemoryBytes", estimate.deviceBytes()).put("parameterBytes", estimate.parameterBytes())
+                .put("gradientBytes", estimate.gradientBytes()).put("updaterStateBytes", estimate.updaterStateBytes())
+                .put("activationBytes", memory.activationBytes()).put("activationGradientBytes", memory.gradientBytes())
+                .put("workingBytes", memory.workingBytes()).put("dataBytes", memory.dataBytes())
+                .put("activationsDominate", estimate.activationsDominate()).put("verdict", estimate.verdict());
+        ArrayNode needs = node.putArray("strategies");
+        for (Estimate.Need need : estimate.needs()) {
+            needs.addObject().put("strategy", need.strategy().name()).put("parameterBytes", need.parameterBytes())
+                    .put("deviceBytes", need.deviceBytes()).put("hostBytes", need.hostBytes()).put("fits", need.fits())
+                    .put("largestBatch", need.largestBatch());
         }
         return node;
     }

@@ -1,5 +1,6 @@
 package org.memferry.examples.forecast;
 
+import org.memferry.plan.IterationMemory;
 import org.memferry.plan.LayerDescription;
 import org.memferry.plan.LayerWork;
 import org.memferry.plan.NetworkDescription;
@@ -111,7 +112,7 @@ enum PaperModel {
             }
             NetworkDescription network = new NetworkDescription(layers, forward, backward, forward, parameters, 2 * parameters, ELEMENT_BYTES);
             return new Workload(title + " of " + depth + " blocks, batch " + batch + " of " + steps + " steps", network, work,
-                    activations + 2 * largest, "kept outputs of all layers and twice the largest");
+                    new IterationMemory(0, activations, 2 * largest, 0, "kept outputs of all layers and twice the largest"));
         }
     }
 }

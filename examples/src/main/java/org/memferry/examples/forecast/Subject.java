@@ -12,9 +12,11 @@ import org.memferry.MemFerry;
 import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
 import org.memferry.examples.bench.FitModel;
+import org.memferry.examples.bench.KnownNetwork;
 import org.memferry.network.ModelArchive;
 import org.memferry.plan.Hardware;
 import org.memferry.plan.Workload;
+import org.memferry.planner.Estimate;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
@@ -28,9 +30,15 @@ import java.util.Locale;
 final class Subject {
 
     @Parameters(index = "0", arity = "0..1", paramLabel = "MODEL",
-            description = "A model file, or a built-in network: mlp60m, lstm, cnn; of published shapes: bert-base, bert-large, roberta-base, "
-                    + "gpt2-medium, txl-0.7b, txl-1.3b, txl-2.7b, txl-6.7b.")
+            description = "A model file, or a built-in network: mlp60m, lstm, cnn, lenet, alexnet, vgg16_64, vgg16_224, resnet50, unet, "
+                    + "text_lstm, lstm1024, transformer, tinyyolo; of published shapes, not for estimate: bert-base, bert-large, "
+                    + "roberta-base, gpt2-medium, txl-0.7b, txl-1.3b, txl-2.7b, txl-6.7b.")
     private String model;
+
+    @Option(names = "--model", paramLabel = "MODEL", description = "The same as MODEL.")
+    private void setModel(String value) {
+        model = value;
+    }
 
     @Option(names = "--input", paramLabel = "TYPE", split = ",",
             description = "Input types of a model file: 784 (features), 77x50 (features x steps of time), 3x32x32 (channels x height x "
@@ -89,15 +97,54 @@ final class Subject {
                 return known.workload();
             }
         }
+        Named named = named();
+        return MemFerry.describe(named.network, batch, named.types);
+    }
+
+    /**
+     * What training it takes.
+     *
+     * @throws RefusedException if there is no such model, or its inputs are not known
+     */
+    Estimate estimate() throws IOException {
+        Hardware described = hardware();
+        for (PaperModel known : PaperModel.values()) {
+            if (known.title().equals(model)) {
+                throw new RefusedException(model + " is a list of shapes and no DL4J network: its activations are assumed, not estimated "
+                        + "(expected: a model file, or another built-in network)");
+            }
+        }
+        Named named = named();
+        return MemFerry.estimate(named.network, batch, described.withDeviceBytes(deviceBytes(described)), named.types);
+    }
+
+    private Named named() {
         for (FitModel known : FitModel.values()) {
             if (known.name().equalsIgnoreCase(model)) {
-                return MemFerry.describe(known.network(), batch, known.input());
+                return new Named(known.network(), known.input());
+            }
+        }
+        for (KnownNetwork known : KnownNetwork.values()) {
+            if (known.title().equalsIgnoreCase(model)) {
+                return new Named(known.network(), known.input());
             }
         }
         try (ModelArchive archive = ModelArchive.open(file())) {
             Model network = archive.isGraph() ? new ComputationGraph(ComputationGraphConfiguration.fromJson(archive.configurationJson()))
                     : new MultiLayerNetwork(MultiLayerConfiguration.fromJson(archive.configurationJson()));
-            return MemFerry.describe(network, batch, types(network));
+            return new Named(network, types(network));
+        }
+    }
+
+    /** A network that is not initialised, and what goes into it. */
+    private static final class Named {
+
+        private final Model network;
+        private final InputType[] types;
+
+        Named(Model network, InputType... types) {
+            this.network = network;
+            this.types = types;
         }
     }
 

@@ -25,6 +25,15 @@ class BenchCommandTest {
                 .startsWith("RESULT name=bench-updater rule=rmsprop params=1003 threads=1 ").contains(" ulp_vs_dl4j=0 stream_vs_memcpy=");
     }
 
+    /** Case B55. */
+    @Test
+    void theEstimateIsWhatTrainingTakes() {
+        assertThat(run("estimate", "--models", "lenet")).isZero();
+        assertThat(out.toString()).contains("device = slab + workspaces + arrays").contains("host = MemFerry's regions");
+        assertThat(out.toString().strip().lines().reduce((a, b) -> b).orElse("")).matches("RESULT name=bench-estimate nets=1 emulated=true"
+                + " max_device_error=0\\.0\\d+ max_host_error=0\\.0\\d+ max_activation_error=0\\.0\\d+ within_budget=true managers=(true|false)");
+    }
+
     @Test
     void aStateOfAnySizeHasTheBitsOfDl4jsRule() {
         assertThat(run("big-state", "--params", "50000", "--steps", "2")).isZero();
@@ -61,7 +70,7 @@ class BenchCommandTest {
     @Test
     void noBenchIsRefused() {
         assertThat(run()).isEqualTo(2);
-        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state or schedule or simulator or placements)");
+        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state or schedule or simulator or placements or estimate or vgg16)");
     }
 
     @Test

@@ -59,6 +59,19 @@ class ForecastCommandsTest {
     }
 
     @Test
+    void anEstimateTellsWhatEachStrategyTakes() throws IOException {
+        MainRun run = MainRun.of("estimate", "--model", model().toString(), "--batch", "16", "--device-memory", "500KB");
+        assertThat(run.code()).isZero();
+        assertThat(run.out()).contains("60,803 parameters").contains("STREAM").contains("moving parameters to the host helps")
+                .contains("RESULT name=estimate").contains("device_memory_bytes=512000");
+        assertThat(MainRun.of("estimate", model().toString(), "--device-memory", "1KB").code()).isEqualTo(1);
+        assertRefused(MainRun.of("estimate", "bert-base"), "no DL4J network");
+        JsonNode root = new ObjectMapper().readTree(MainRun.of("estimate", model().toString(), "--json").out());
+        assertThat(root.get("strategies")).hasSize(6);
+        assertThat(root.get("parameterBytes").asLong()).isEqualTo(4 * 60_803);
+    }
+
+    @Test
     void jsonHoldsThePlanOfEveryLayer() throws IOException {
         MainRun run = MainRun.of("plan", model().toString(), "--json", "--strategy", "zero_offload");
         JsonNode root = new ObjectMapper().readTree(run.out());
