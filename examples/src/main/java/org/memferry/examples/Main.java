@@ -7,6 +7,7 @@ import org.memferry.examples.charlm.CharLmCommand;
 import org.memferry.examples.finetune.FineTuneCommand;
 import org.memferry.examples.forecast.PlanCommand;
 import org.memferry.examples.forecast.SimulateCommand;
+import org.memferry.examples.forecast.TraceCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
@@ -24,7 +25,7 @@ import java.nio.file.NoSuchFileException;
  * does not hold; 2 the command line or a file that it names is wrong, said in one line.
  */
 @Command(name = "memferry", mixinStandardHelpOptions = true, versionProvider = Main.Version.class,
-        subcommands = {FineTuneCommand.class, CharLmCommand.class, PlanCommand.class, SimulateCommand.class, CapacityCommand.class,
+        subcommands = {FineTuneCommand.class, CharLmCommand.class, PlanCommand.class, SimulateCommand.class, TraceCommand.class, CapacityCommand.class,
             BenchCommand.class},
         synopsisSubcommandLabel = "COMMAND",
         description = "Trains DeepLearning4J networks that are larger than the memory of their device.",
