@@ -8,6 +8,7 @@ import org.memferry.examples.finetune.FineTuneCommand;
 import org.memferry.examples.forecast.EstimateCommand;
 import org.memferry.examples.forecast.PlanCommand;
 import org.memferry.examples.forecast.SimulateCommand;
+import org.memferry.examples.forecast.TraceCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
@@ -25,8 +26,8 @@ import java.nio.file.NoSuchFileException;
  * does not hold; 2 the command line or a file that it names is wrong, said in one line.
  */
 @Command(name = "memferry", mixinStandardHelpOptions = true, versionProvider = Main.Version.class,
-        subcommands = {FineTuneCommand.class, CharLmCommand.class, EstimateCommand.class, PlanCommand.class, SimulateCommand.class, CapacityCommand.class,
-            BenchCommand.class},
+        subcommands = {FineTuneCommand.class, CharLmCommand.class, EstimateCommand.class, PlanCommand.class, SimulateCommand.class,
+            TraceCommand.class, CapacityCommand.class, BenchCommand.class},
         synopsisSubcommandLabel = "COMMAND",
         description = "Trains DeepLearning4J networks that are larger than the memory of their device.",
         footer = {"", "memferry COMMAND --help says more about a command."})

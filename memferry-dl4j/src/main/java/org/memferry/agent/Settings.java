@@ -11,7 +11,7 @@ import java.util.function.Consumer;
 final class Settings {
 
     /** The properties, without their prefix. */
-    static final List<String> NAMES = List.of("enabled", "device", "deviceMemory", "headroom", "strategy", "profile", "eagerUpdate",
+    static final List<String> NAMES = List.of("enabled", "device", "deviceMemory", "headroom", "strategy", "profile", "eagerUpdate", "spillToHost",
             "update.threads", "update.kernel");
     static final String PREFIX = "org.memferry.";
     private static final String ENABLED = "enabled";

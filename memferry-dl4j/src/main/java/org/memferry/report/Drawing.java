@@ -86,9 +86,10 @@ final class Drawing {
         String about = Html.text(about(timeline, span));
         svg.append(format("<rect class=\"bar %s\" role=\"img\" tabindex=\"-1\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.0f\" "
                 + "aria-label=\"%s\"><title>%s</title></rect>%n", style(span), from, top, width, BAR, about, about));
-        if (span.waitedNanos() > 0) {
-            svg.append(format("<rect class=\"waited\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.0f\"/>%n", from, top,
-                    Math.min(width, Math.max(THINNEST, x(span.startNanos() + span.waitedNanos()) - from)), BAR));
+        double waited = Math.min(width, x(span.startNanos() + span.waitedNanos()) - from);
+        if (waited > THINNEST) {
+            svg.append(format("<rect class=\"waited\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.0f\"/>%n", from, top, waited,
+                    BAR));
         }
         String name = Lane.layerName(plan, span);
         if (width > 7.5 * name.length() + 8) {

@@ -87,7 +87,10 @@ final class SlabUse {
         long start = Math.max(0, from);
         if (until > start) {
             changes.merge(start, bytes, Long::sum);
-            changes.merge(until, -bytes, Long::sum);
+            // What the next iteration begins with is not given back.
+            if (until < timeline.nanos()) {
+                changes.merge(until, -bytes, Long::sum);
+            }
         }
     }
 }

@@ -27,12 +27,12 @@ import org.nd4j.linalg.lossfunctions.LossFunctions.LossFunction;
 import java.util.Random;
 
 /** The two networks of the example, as one writes them in DL4J, and the batches that each is trained on. */
-enum CharacterModel {
+public enum CharacterModel {
 
     /** Two LSTM layers that predict every next character, trained by truncated back-propagation through time. */
     LSTM(100, 16) {
         @Override
-        NeuralNetwork configured(int kinds) {
+        public NeuralNetwork configured(int kinds) {
             return new MultiLayerNetwork(settings(2e-3).weightInit(WeightInit.XAVIER).list()
                     .layer(new LSTM.Builder().nIn(kinds).nOut(128).activation(Activation.TANH).build())
                     .layer(new LSTM.Builder().nOut(128).activation(Activation.TANH).build())
@@ -42,7 +42,7 @@ enum CharacterModel {
         }
 
         @Override
-        MultiDataSet batch(Text text, int[] starts) {
+        public MultiDataSet batch(Text text, int[] starts) {
             return new MultiDataSet(text.oneHot(starts, steps), text.oneHot(Text.shifted(starts, 1), steps));
         }
     },
@@ -53,7 +53,7 @@ enum CharacterModel {
      */
     TRANSFORMER(48, 32) {
         @Override
-        NeuralNetwork configured(int kinds) {
+        public NeuralNetwork configured(int kinds) {
             GraphBuilder graph = settings(1e-3).weightInit(WeightInit.XAVIER).activation(Activation.IDENTITY).graphBuilder()
                     .addInputs("characters", "positions")
                     .setInputTypes(InputType.recurrent(kinds, steps), InputType.recurrent(WIDTH, steps))
@@ -69,7 +69,7 @@ enum CharacterModel {
         }
 
         @Override
-        MultiDataSet batch(Text text, int[] starts) {
+        public MultiDataSet batch(Text text, int[] starts) {
             return new MultiDataSet(new INDArray[] {text.oneHot(starts, steps), positions(starts.length)},
                     new INDArray[] {text.oneHot(Text.shifted(starts, steps))});
         }
@@ -89,10 +89,10 @@ enum CharacterModel {
     }
 
     /** The network, not initialised. */
-    abstract NeuralNetwork configured(int kinds);
+    public abstract NeuralNetwork configured(int kinds);
 
     /** Inputs and labels of the pieces that begin at some places of a text. */
-    abstract MultiDataSet batch(Text text, int[] starts);
+    public abstract MultiDataSet batch(Text text, int[] starts);
 
     /** A batch of pieces from anywhere in a part of the text. */
     MultiDataSet batch(Text text, int from, int to, Random random) {

@@ -132,7 +132,7 @@ final class Subject {
         try (ModelArchive archive = ModelArchive.open(file())) {
             Model network = archive.isGraph() ? new ComputationGraph(ComputationGraphConfiguration.fromJson(archive.configurationJson()))
                     : new MultiLayerNetwork(MultiLayerConfiguration.fromJson(archive.configurationJson()));
-            return new Named(network, types(network));
+            return new Named(network, types(network, inputs, model));
         }
     }
 
@@ -148,7 +148,13 @@ final class Subject {
         }
     }
 
-    private InputType[] types(Model network) {
+    /**
+     * The types of a network's inputs, as told or, where it begins with a dense layer, from its configuration.
+     *
+     * @param inputs one per network input, such as {@code 784}; empty if not told
+     * @param model  its name, for the error
+     */
+    static InputType[] types(Model network, List<String> inputs, String model) {
         if (!inputs.isEmpty()) {
             return inputs.stream().map(Subject::type).toArray(InputType[]::new);
         }
