@@ -115,8 +115,8 @@ struct Settings {
     // Device memory as a card has it: the host cannot touch it. Copies cannot either, in this process.
     bool outOfReach = false;
     int devices = 1;
-    int runtimeVersion = 11060;
-    int driverVersion = 12040;
+    int runtimeVersion = RUNTIME_VERSION;
+    int driverVersion = RUNTIME_VERSION;
     std::map<int, int> attributes;
     std::map<std::string, Fault> faults;
 };

@@ -57,7 +57,7 @@ class CudaFaultsTest {
     private static MemFerryConfig config(boolean shapesKnown, boolean eager) {
         MemFerryConfig.Builder config = MemFerryConfig.builder().device("cuda:0,memory=1MB,poison")
                 .place("0", Placement.RESIDENT).place("1", Placement.PREFETCH).place("2", Placement.DIRECT, Placement.PREFETCH)
-                .place("3", Placement.PREFETCH).placeGradient("*", GradientHome.SLOT).placeGradient("2", GradientHome.DIRECT).eagerUpdate(eager);
+                .place("3", Placement.PREFETCH).placeGradient("*", GradientHome.SLOT).placeGradient("2", GradientHome.DIRECT).eagerUpdate(eager).updateThreads(1);
         return shapesKnown ? config.expect(Nets.BATCH, InputType.feedForward(Nets.INPUTS)).build() : config.build();
     }
 

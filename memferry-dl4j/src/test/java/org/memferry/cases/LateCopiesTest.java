@@ -19,7 +19,7 @@ import java.util.function.IntFunction;
 class LateCopiesTest {
 
     private static final int RUNS = 500;
-    private static final int RUNS_ON_A_CARD = 150;
+    private static final int RUNS_ON_A_CARD = 100;
     private static final int STEPS = 3;
 
     @Test
@@ -29,7 +29,7 @@ class LateCopiesTest {
 
     /** On the CUDA runtime for tests, which also checks that copies, fills and what is given back are ordered by events. */
     @Test
-    void aHundredAndFiftyRunsWithLateCopiesOnACardEqualTheSynchronousOne() {
+    void aHundredRunsWithLateCopiesOnACardEqualTheSynchronousOne() {
         FakeCuda.start();
         compare(RUNS_ON_A_CARD, seed -> {
             FakeCuda.assertNothingHeld();

@@ -18,6 +18,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.memferry.base.MemFerryException;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.base.RefusedException;
+import org.memferry.device.Address;
 import org.memferry.device.Device;
 import org.memferry.device.Devices;
 import org.memferry.device.Region;
@@ -173,7 +174,7 @@ class CudaLimitsTest {
         assertThat(FakeCuda.bytesHeld()).isEqualTo(100);
         device.close();
         FakeCuda.start();
-        assertThat(cudart.cudaFree(new org.memferry.device.Address().at(slab.address()))).isZero();
+        assertThat(cudart.cudaFree(new Address().at(slab.address()))).isZero();
     }
 
     /** Case A70: what was found, what is expected. */

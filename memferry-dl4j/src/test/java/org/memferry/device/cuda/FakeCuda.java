@@ -8,6 +8,7 @@ import java.net.URL;
 import java.util.Map;
 import java.util.TreeMap;
 
+import org.bytedeco.cuda.global.cudart;
 import org.memferry.Needs;
 
 /**
@@ -27,7 +28,8 @@ public final class FakeCuda {
     }
 
     private static String load() {
-        URL library = FakeCuda.class.getResource("11/libcudart.so.11.0");
+        // A constant: naming it does not load the bindings.
+        URL library = FakeCuda.class.getResource(cudart.CUDART_VERSION < 12000 ? "11/libcudart.so.11.0" : "13/libcudart.so.13");
         if (library == null) {
             return "the CUDA runtime for tests was not compiled (no g++, or not Linux on x86-64)";
         }
