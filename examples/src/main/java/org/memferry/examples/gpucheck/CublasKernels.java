@@ -17,7 +17,8 @@ final class CublasKernels implements Kernels {
     private final FloatPointer one = new FloatPointer(1f);
     private final FloatPointer zero = new FloatPointer(0f);
     private final long input;
-    private final long output;
+    private final long delta;
+    private final long result;
     private final long pointers;
     private final int mostRows;
 
@@ -31,8 +32,12 @@ final class CublasKernels implements Kernels {
         this.mostRows = mostRows;
         try {
             stream = runtime.stream();
+            // What is read stays what it is, so that numbers do not grow from product to product: a card is slower on some than on others.
             input = runtime.deviceMemory(activationBytes);
-            output = runtime.deviceMemory(activationBytes);
+            delta = runtime.deviceMemory(activationBytes);
+            result = runtime.deviceMemory(activationBytes);
+            runtime.fill(input, activationBytes);
+            runtime.fill(delta, activationBytes);
             pointers = runtime.deviceMemory(3L * mostRows * Long.BYTES);
             check("cublasCreate", cublas.cublasCreate_v2(handle));
             check("cublasSetStream", cublas.cublasSetStream_v2(handle, stream));
@@ -71,20 +76,20 @@ final class CublasKernels implements Kernels {
     public void forward(long weights, Shape s) {
         if (s.columns == 1) {
             check("cublasSgemv", cublas.cublasSgemv_v2(handle, cublas.CUBLAS_OP_N, s.outputs, s.inputs, one, at(weights), s.outputs, at(input), 1,
-                    zero, at(output), 1));
+                    zero, at(result), 1));
         } else {
-            multiply(cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_N, s.outputs, s.columns, s.inputs, weights, s.outputs, input, s.inputs, output, s.outputs);
+            multiply(cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_N, s.outputs, s.columns, s.inputs, weights, s.outputs, input, s.inputs, result, s.outputs);
         }
     }
 
     @Override
     public void inputGradient(long weights, Shape s) {
-        multiply(cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, s.inputs, s.columns, s.outputs, weights, s.outputs, output, s.outputs, input, s.inputs);
+        multiply(cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, s.inputs, s.columns, s.outputs, weights, s.outputs, delta, s.outputs, result, s.inputs);
     }
 
     @Override
     public void weightGradient(long gradient, Shape s) {
-        multiply(cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_T, s.outputs, s.inputs, s.columns, output, s.outputs, input, s.inputs, gradient, s.outputs);
+        multiply(cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_T, s.outputs, s.inputs, s.columns, delta, s.outputs, input, s.inputs, gradient, s.outputs);
     }
 
     private void multiply(int first, int second, int rows, int columns, int inner, long a, int leadingA, long b, int leadingB, long c, int leadingC) {
@@ -92,7 +97,7 @@ final class CublasKernels implements Kernels {
                 leadingC));
     }
 
-    /** One product per row, of the row and the number one: it reads where pointers say, in one launch, without a kernel of our own. */
+    /** One product per row, of the row and one number: it reads where pointers say, in one launch, without a kernel of our own. */
     @Override
     public void gather(long table, int[] rows, int width) {
         if (rows.length > mostRows) {
@@ -103,7 +108,7 @@ final class CublasKernels implements Kernels {
             for (int i = 0; i < rows.length; i++) {
                 places.put(i, table + (long) rows[i] * width * Float.BYTES);
                 places.put(mostRows + i, input);
-                places.put(2L * mostRows + i, output + (long) i * width * Float.BYTES);
+                places.put(2L * mostRows + i, result + (long) i * width * Float.BYTES);
             }
             Runtime.copy(places.address(), pointers, 3 * third, stream);
             synchronize();
@@ -114,6 +119,11 @@ final class CublasKernels implements Kernels {
 
     private static PointerPointer<?> list(long address) {
         return new PointerPointer<>(new Address().at(address));
+    }
+
+    /** Where the last product or gather went; for tests. */
+    long result() {
+        return result;
     }
 
     @Override

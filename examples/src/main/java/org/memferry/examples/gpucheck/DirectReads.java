@@ -27,6 +27,8 @@ final class DirectReads {
         this.extent = extent;
         pinned = runtime.pinnedMemory(extent.largestArrayBytes());
         device = runtime.deviceMemory(extent.largestArrayBytes());
+        runtime.fill(pinned, extent.largestArrayBytes());
+        runtime.fill(device, extent.largestArrayBytes());
         copies = runtime.stream();
     }
 

@@ -1,6 +1,7 @@
 package org.memferry.examples.gpucheck;
 
 import org.memferry.device.cuda.CudaDevice;
+import org.memferry.examples.ResultLine;
 import org.memferry.update.ElementType;
 import org.memferry.update.UpdateEngine;
 import org.memferry.update.UpdateRule;
@@ -12,6 +13,7 @@ import java.nio.file.Path;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.time.temporal.ChronoUnit;
+import java.util.List;
 import java.util.function.Consumer;
 
 /**
@@ -28,7 +30,7 @@ final class GpuCheck {
     private final boolean fake;
     private final Path folder;
     private final Consumer<String> progress;
-    private int strategies;
+    private List<ResultLine> replays = List.of();
 
     /**
      * @param card     as CUDA numbers them
@@ -66,12 +68,17 @@ final class GpuCheck {
                 writeHardware(name, link, direct, updated);
             }
             progress.accept("recorded networks");
-            strategies = new ReplayCheck(card, pace, extent, maker, link, steps).run(report);
+            replays = new ReplayCheck(card, pace, extent, maker, link, steps).run(report, figures());
         }
         Unproven.withoutNd4j(report);
         report.fact("seconds taken", Math.round(pace.seconds()));
         Files.writeString(folder.resolve("report.md"), report.markdown());
         Files.writeString(folder.resolve("report.json"), report.json());
+    }
+
+    /** What the figures are, for result lines. */
+    String figures() {
+        return fake ? FAKE : "measured";
     }
 
     private String describe(Report report) {
@@ -129,8 +136,8 @@ final class GpuCheck {
                 .write(folder.resolve("hardware.json"));
     }
 
-    /** Strategies that ran, over all networks. */
-    int strategies() {
-        return strategies;
+    /** One per network, batch and strategy. */
+    List<ResultLine> replays() {
+        return replays;
     }
 }

@@ -64,7 +64,8 @@ public final class GpuCheckCommand implements Callable<Integer> {
         Path folder = Files.createDirectories(Paths.get(out));
         GpuCheck check = new GpuCheck(card, trial ? Extent.TRIAL : Extent.CARD, 60 * minutes, fake, folder, screen::status);
         check.run();
-        screen.line("%s", new ResultLine("gpu-check").add("figures", fake ? "FAKE" : "measured").add("strategies", check.strategies())
+        check.replays().forEach(line -> screen.line("%s", line));
+        screen.line("%s", new ResultLine("gpu-check").add("figures", check.figures()).add("strategies", check.replays().size())
                 .add("report", folder.resolve("report.md")).toString());
         return 0;
     }

@@ -28,6 +28,11 @@ final class HostMemory implements AutoCloseable {
         this.state = device.allocateHost(MOMENTS * network.parameterBytes(), "updater state");
     }
 
+    /** Gives the parameters values, as training would. */
+    void fill(Runtime runtime) {
+        runtime.fill(parameters.address(), parameters.bytes());
+    }
+
     Region parameters() {
         return parameters;
     }

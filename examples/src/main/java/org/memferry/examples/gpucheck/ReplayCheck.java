@@ -3,6 +3,7 @@ package org.memferry.examples.gpucheck;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.device.Device;
 import org.memferry.device.cuda.CudaDevice;
+import org.memferry.examples.ResultLine;
 import org.memferry.plan.Budget;
 import org.memferry.plan.LayerDescription;
 import org.memferry.plan.NetworkDescription;
@@ -15,6 +16,8 @@ import org.memferry.planner.StrategyPlanner;
 import org.memferry.update.UpdateEngine;
 
 import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /** Serves recorded networks by every strategy on the card, and compares times and device bytes with ZeRO-Offload's. */
@@ -41,8 +44,13 @@ final class ReplayCheck {
         this.steps = steps;
     }
 
-    /** Returns the number of strategies that ran. */
-    int run(Report report) {
+    /**
+     * Runs all.
+     *
+     * @param figures what the figures are, for the lines
+     * @return one line per network, batch and strategy that fits
+     */
+    List<ResultLine> run(Report report, String figures) {
         Report.Table table = report.table("Recorded networks by every strategy", "The accesses of networks that were recorded in training, served by"
                 + " MemFerry's engine on this card; the layers' sizes are scaled, products of dense layers stand for DL4J's operations, and a"
                 + " stream of Adam's bytes for the step. Device bytes: parameters and gradients there, without activations. Simulated: what the"
@@ -53,11 +61,21 @@ final class ReplayCheck {
                 if (pace.isPast(0.85)) {
                     report.unproven("network " + name + " with batch factor " + factor + " was left out for want of time");
                 } else {
-                    replay(table, TracedNetwork.named(name).scaled(extent.parameterBytes, factor), factor);
+                    replay(table, TracedNetwork.named(name).scaled(extent.parameterBytes, factor, extent.columns), factor);
                 }
             }
         }
-        return table.rows().size();
+        return table.rows().stream().filter(row -> row.get(3) instanceof Double).map(row -> line(row, figures)).collect(Collectors.toList());
+    }
+
+    private static ResultLine line(List<Object> row, String figures) {
+        return new ResultLine("gpu-check-replay").add("figures", figures).add("network", row.get(0)).add("batch_factor", row.get(1))
+                .add("strategy", row.get(2)).add("step_ms", decimals(row.get(3))).add("simulated_ms", decimals(row.get(4)))
+                .add("vs_zero_offload", decimals(row.get(5))).add("device_bytes", row.get(6));
+    }
+
+    private static String decimals(Object value) {
+        return String.format(Locale.ROOT, "%.3f", (Double) value);
     }
 
     private void replay(Report.Table table, TracedNetwork network, double factor) {
@@ -69,7 +87,12 @@ final class ReplayCheck {
                 HostMemory memory = new HostMemory(device, network.network(), steps)) {
             Profile profile;
             try (Runtime runtime = new Runtime(card)) {
-                profile = new CardProfile(pace, kernels, memory, runtime.pinnedMemory(largest), runtime.deviceMemory(largest))
+                memory.fill(runtime);
+                long pinned = runtime.pinnedMemory(largest);
+                long onCard = runtime.deviceMemory(largest);
+                runtime.fill(pinned, largest);
+                runtime.fill(onCard, largest);
+                profile = new CardProfile(pace, kernels, memory, pinned, onCard)
                         .measure(network, link.toDevice(), link.toHost());
             }
             double zero = Double.NaN;

@@ -82,8 +82,9 @@ public final class TracedNetwork {
      *
      * @param parameterBytes of all layers, about
      * @param batchFactor    how many times the examples
+     * @param mostColumns    that a layer computes on
      */
-    TracedNetwork scaled(long parameterBytes, double batchFactor) {
+    TracedNetwork scaled(long parameterBytes, double batchFactor, int mostColumns) {
         double factor = (double) parameterBytes / network.parameterBytes();
         List<LayerDescription> layers = new ArrayList<>();
         long offset = 0;
@@ -97,7 +98,7 @@ public final class TracedNetwork {
                 Math.round(offset * states), network.elementBytes());
         double[] wider = new double[columns.length];
         for (int i = 0; i < wider.length; i++) {
-            wider[i] = columns[i] * batchFactor;
+            wider[i] = Math.min(mostColumns, columns[i] * batchFactor);
         }
         return new TracedNetwork(name, larger, wider, trace);
     }

@@ -24,7 +24,7 @@ final class FakeRun {
         System.exit(code);
     }
 
-    private static Object call(String method) {
+    static Object call(String method) {
         try {
             return Class.forName(RUNTIME).getMethod(method).invoke(null);
         } catch (InvocationTargetException e) {

@@ -26,14 +26,14 @@ import org.memferry.plan.Hardware;
 class GpuCheckTest {
 
     private static final Path LIBRARY_TESTS = Paths.get("..", "memferry-dl4j", "target", "test-classes");
+    private static final Path RUNTIME = LIBRARY_TESTS.resolve("org/memferry/device/cuda/11");
 
     @TempDir
     Path folder;
 
     @Test
     void itRunsEndToEndOnARuntimeWithoutACardAndMarksEveryFigureAsFake() throws Exception {
-        List<String> lines = run("--fake");
-        assertThat(lines).anyMatch(line -> line.startsWith("RESULT name=gpu-check figures=FAKE strategies=60"));
+        List<String> lines = check();
         assertThat(lines).as("order and use of memory").contains("WRONG ").as("given back").contains("HELD 0 bytes, 0 streams and events");
         String markdown = Files.readString(folder.resolve("report.md"));
         assertThat(markdown).startsWith("# MemFerry without a GPU: FAKE figures").contains("## Copies", "## Weights and gradients in place",
@@ -46,16 +46,27 @@ class GpuCheckTest {
         for (JsonNode row : networks) {
             assertThat(row.get("step ms").asDouble()).as(row.toString()).isPositive();
             assertThat(row.get("vs ZERO_OFFLOAD").asDouble()).as(row.toString()).isPositive();
+            assertThat(row.get("device bytes").asLong()).as(row.toString()).isPositive();
         }
+        assertThat(lines).filteredOn(line -> line.startsWith("RESULT name=gpu-check-replay figures=FAKE network=")).hasSize(networks.size());
     }
 
     @Test
-    void theHardwareThatItFillsIsReadByThePlanner() throws Exception {
-        run("--fake");
+    void withCublasTheHardwareThatItFillsIsReadByThePlanner() throws Exception {
+        cublas();
+        assertThat(check()).contains("HELD 0 bytes, 0 streams and events");
+        assertThat(Files.readString(folder.resolve("report.md"))).contains("cuBLAS sgemm").doesNotContain("copies stand in for products");
         Hardware hardware = Hardware.read(folder.resolve("hardware.json").toFile());
         assertThat(hardware.name()).isEqualTo("FAKE");
         assertThat(hardware.sources().values()).allMatch(source -> source.startsWith("FAKE"));
-        assertThat(hardware.bytesPerSecondToDevice()).isPositive();
+        assertThat(hardware.deviceFlopsPerSecond()).isPositive();
+    }
+
+    @Test
+    void productsThroughCublasAreThoseOfADenseLayer() throws Exception {
+        cublas();
+        List<String> lines = run(ProductsRun.class);
+        assertThat(lines).contains("forward right", "vector right", "input gradient right", "weight gradient right", "gather right");
     }
 
     private static JsonNode table(JsonNode report, String heading) {
@@ -67,15 +78,37 @@ class GpuCheckTest {
         throw new AssertionError("no table " + heading);
     }
 
-    private List<String> run(String... options) throws IOException, InterruptedException {
-        assumeTrue(Files.exists(LIBRARY_TESTS.resolve("org/memferry/device/cuda/11/libcudart.so.11.0")),
-                "the CUDA runtime for tests was not compiled (no g++, or not Linux on x86-64)");
-        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx256m", "-cp",
-                classPath(), FakeRun.class.getName(), "--trial", "--minutes", "4", "--out", folder.toString()));
-        command.addAll(List.of(options));
+    /** Compiles the cuBLAS for tests. */
+    private void cublas() throws IOException, InterruptedException {
+        requireRuntime();
+        Process build = new ProcessBuilder("sh", "src/test/cpp/build.sh", RUNTIME.toString(), folder.resolve("cublas").toString())
+                .redirectErrorStream(true).redirectOutput(folder.resolve("build.txt").toFile()).start();
+        assertThat(build.waitFor()).as(Files.readString(folder.resolve("build.txt"))).isZero();
+    }
+
+    private static void requireRuntime() {
+        boolean there = Files.exists(RUNTIME.resolve("libcudart.so.11.0"));
+        if (Boolean.getBoolean("memferry.requireAll")) {
+            assertThat(there).isTrue();
+        }
+        assumeTrue(there, "the CUDA runtime for tests was not compiled (no g++, or not Linux on x86-64)");
+    }
+
+    private List<String> check() throws IOException, InterruptedException {
+        List<String> lines = run(FakeRun.class, "--fake", "--trial", "--minutes", "4", "--out", folder.toString());
+        assertThat(lines).anyMatch(line -> line.startsWith("RESULT name=gpu-check figures=FAKE strategies=60"));
+        return lines;
+    }
+
+    private List<String> run(Class<?> main, String... arguments) throws IOException, InterruptedException {
+        requireRuntime();
+        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx256m",
+                "-Dorg.bytedeco.javacpp.cachedir=" + folder.resolve("cache"), "-cp", classPath(), main.getName()));
+        command.addAll(List.of(arguments));
         Path output = folder.resolve("output.txt");
-        Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
-        int code = process.waitFor();
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
+        builder.environment().put("LD_LIBRARY_PATH", folder.resolve("cublas").toString());
+        int code = builder.start().waitFor();
         List<String> lines = Files.readAllLines(output);
         assertThat(code).as(String.join("\n", lines)).isZero();
         return lines;
