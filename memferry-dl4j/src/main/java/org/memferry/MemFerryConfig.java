@@ -6,6 +6,7 @@ import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
 import org.memferry.device.Device;
 import org.memferry.device.Devices;
+import org.memferry.nd4j.RegionArrays;
 import org.memferry.network.AttachRequest;
 import org.memferry.network.Ferry;
 import org.memferry.plan.GradientHome;
@@ -116,7 +117,7 @@ public final class MemFerryConfig implements Serializable {
     AttachRequest request(Function<Ferry, TrainingListener> listener) {
         Device open = settings.openDevice;
         String specification = settings.deviceSpecification;
-        return AttachRequest.builder(open == null ? () -> Devices.open(specification) : () -> open, open == null)
+        return AttachRequest.builder(open == null ? () -> Devices.open(specification, RegionArrays.computeStream()) : () -> open, open == null)
                 .shapes(settings.batch, settings.inputTypes)
                 .evaluation(settings.evaluationBatch)
                 .placements(settings.rules, settings.parameterSlots)

@@ -8,6 +8,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 
+import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
@@ -84,5 +86,23 @@ class ArchitectureTest {
     @Test
     void no_class_extends_a_network() {
         classes().should().notBeAssignableTo(MultiLayerNetwork.class).andShould().notBeAssignableTo(ComputationGraph.class).check(LIBRARY);
+    }
+
+    /** One backend's jar is there and the other's is not: what is bound to either is named by its own, and by what chooses among them. */
+    @Test
+    void the_classes_of_one_backend_of_ND4J_are_touched_by_no_other() {
+        for (String backend : List.of("org.nd4j.linalg.cpu.", "org.nd4j.linalg.jcublas", "org.nd4j.jita.")) {
+            DescribedPredicate<JavaClass> bound = DescribedPredicate.describe("are bound to " + backend, c -> isBound(c, backend));
+            noClasses().that(DescribedPredicate.not(bound)).and().haveSimpleNameNotContaining("CpuArrays")
+                    .and().doNotHaveFullyQualifiedName("org.memferry.nd4j.ArrayFactory$Loaded")
+                    .and().doNotHaveFullyQualifiedName("org.memferry.MemFerryRuntime")
+                    .should().dependOnClassesThat(bound).check(LIBRARY);
+        }
+    }
+
+    private static boolean isBound(JavaClass c, String backend) {
+        boolean ours = c.getPackageName().startsWith("org.memferry");
+        return ours && (c.getAllRawSuperclasses().stream().anyMatch(s -> s.getPackageName().startsWith(backend))
+                || c.getDirectDependenciesFromSelf().stream().anyMatch(d -> d.getTargetClass().getPackageName().startsWith(backend)));
     }
 }

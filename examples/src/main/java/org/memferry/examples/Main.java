@@ -9,6 +9,7 @@ import org.memferry.examples.forecast.EstimateCommand;
 import org.memferry.examples.forecast.PlanCommand;
 import org.memferry.examples.forecast.SimulateCommand;
 import org.memferry.examples.forecast.TraceCommand;
+import org.memferry.examples.gpucheck.GpuCheckCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
@@ -27,7 +28,7 @@ import java.nio.file.NoSuchFileException;
  */
 @Command(name = "memferry", mixinStandardHelpOptions = true, versionProvider = Main.Version.class,
         subcommands = {FineTuneCommand.class, CharLmCommand.class, EstimateCommand.class, PlanCommand.class, SimulateCommand.class,
-            TraceCommand.class, CapacityCommand.class, BenchCommand.class},
+            TraceCommand.class, CapacityCommand.class, BenchCommand.class, GpuCheckCommand.class},
         synopsisSubcommandLabel = "COMMAND",
         description = "Trains DeepLearning4J networks that are larger than the memory of their device.",
         footer = {"", "memferry COMMAND --help says more about a command."})

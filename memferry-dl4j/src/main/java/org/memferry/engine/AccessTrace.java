@@ -203,7 +203,8 @@ public final class AccessTrace {
             long packed = events[i];
             if (event(packed) == Event.READ) {
                 for (int k = detail(packed); k > 0; k--) {
-                    slots[read++] = engine.read(layer(packed));
+                    slots[read] = engine.read(layer(packed));
+                    listener.read(layer(packed), slots[read++]);
                 }
             } else {
                 stepping = announce(event(packed), stepping, listener);

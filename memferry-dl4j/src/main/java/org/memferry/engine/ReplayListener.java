@@ -10,6 +10,15 @@ public interface ReplayListener {
     default void passBegins() {
     }
 
+    /**
+     * A layer has been read, whose computation may be given to the device now.
+     *
+     * @param layer index of the layer
+     * @param slot  where its parameters are, or {@link Program#MASTER}
+     */
+    default void read(int layer, int slot) {
+    }
+
     /** Backward is over; the optimizer's steps of the iteration are about to be told, or it is about to be closed without one. */
     default void stepsBegin() {
     }

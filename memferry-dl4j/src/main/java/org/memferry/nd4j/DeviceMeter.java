@@ -128,8 +128,9 @@ public final class DeviceMeter implements AutoCloseable {
     public Usage current() {
         long held = 0;
         for (MemoryWorkspace workspace : workspaces) {
-            if (workspace instanceof MeteredWorkspace) {
-                held += ((MeteredWorkspace) workspace).deviceBytes();
+            long counted = ArrayFactory.Loaded.INSTANCE.countedBytes(workspace);
+            if (counted >= 0) {
+                held += counted;
             } else if (!(workspace instanceof RegionWorkspace) && onDevice(workspace.getWorkspaceConfiguration())) {
                 // A workspace that is too small spills: what it handed out since it was entered is then more than its size.
                 long handedOut = workspace.isScopeActive() ? workspace.getThisCycleAllocations() : 0;

@@ -1,15 +1,10 @@
 package org.memferry.nd4j;
 
-import org.bytedeco.javacpp.DoublePointer;
-import org.bytedeco.javacpp.FloatPointer;
-import org.bytedeco.javacpp.Pointer;
 import org.memferry.base.RefusedException;
 import org.memferry.device.Region;
-import org.nd4j.linalg.api.buffer.DataBuffer;
+import org.memferry.device.cuda.ComputeStream;
 import org.nd4j.linalg.api.buffer.DataType;
-import org.nd4j.linalg.api.memory.pointers.PagedPointer;
 import org.nd4j.linalg.api.ndarray.INDArray;
-import org.nd4j.linalg.factory.Nd4j;
 
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
@@ -44,7 +39,7 @@ public final class RegionArrays {
     }
 
     /**
-     * An array over a part of a region.
+     * An array over a part of a host region.
      *
      * @param region   the memory
      * @param offset   index of the first element in the region
@@ -54,77 +49,117 @@ public final class RegionArrays {
      * @param ordering 'c' or 'f'
      */
     public static INDArray array(Region region, long offset, DataType type, long[] shape, long[] stride, char ordering) {
-        DataBuffer buffer = buffer(region, offset, type, shape, stride);
-        return new RegionArray(buffer, shape, stride, ordering, type);
+        return host(region, offset, type, new ArrayFactory.Layout(shape, stride, ordering), null);
     }
 
     /** As {@link #array}, telling the listener before every use of the array's memory through it. */
     public static INDArray tracked(Region region, long offset, DataType type, long[] shape, long[] stride, char ordering,
             Runnable onAccess) {
         Objects.requireNonNull(onAccess, "onAccess");
-        DataBuffer buffer = buffer(region, offset, type, shape, stride);
-        return new TrackedArray(buffer, shape, stride, ordering, type, onAccess);
+        return host(region, offset, type, new ArrayFactory.Layout(shape, stride, ordering), onAccess);
     }
 
-    /** A row vector over a part of a region: shape [n], or [1, n] where the ND4J in use wants rank 2. */
+    /** A row vector over a part of a host region: shape [n], or [1, n] where the ND4J in use wants rank 2. */
     public static INDArray vector(Region region, long offset, DataType type, long length, boolean rank2) {
-        return array(region, offset, type, vectorShape(length, rank2), vectorStride(length, rank2), order(rank2));
+        return host(region, offset, type, vector(length, rank2), null);
     }
 
     /** As {@link #vector}, tracked. */
     public static INDArray trackedVector(Region region, long offset, DataType type, long length, boolean rank2, Runnable onAccess) {
-        return tracked(region, offset, type, vectorShape(length, rank2), vectorStride(length, rank2), order(rank2), onAccess);
+        Objects.requireNonNull(onAccess, "onAccess");
+        return host(region, offset, type, vector(length, rank2), onAccess);
     }
 
-    /** True if the array's buffer starts at the region's element of this index. */
-    public static boolean startsAt(INDArray array, Region region, long offset) {
-        return array.data().pointer().address() == address(region, offset, array.dataType());
+    private static INDArray host(Region region, long offset, DataType type, ArrayFactory.Layout layout, Runnable onAccess) {
+        CREATED.incrementAndGet();
+        return arrays().host(region, offset, type, layout, onAccess);
+    }
+
+    /**
+     * An array over a part of a slab.
+     *
+     * @param slab         the memory
+     * @param offset       index of the first element in the slab
+     * @param scratch      from {@link SlotScratch}: what ND4J may use as the array's side on the host
+     * @param scratchStart index of the first element there
+     * @param type         FLOAT or DOUBLE
+     * @param shape        shape of the array
+     * @param stride       stride in elements
+     * @param ordering     'c' or 'f'
+     */
+    public static INDArray slot(Region slab, long offset, Region scratch, long scratchStart, DataType type, long[] shape, long[] stride,
+            char ordering) {
+        CREATED.incrementAndGet();
+        return arrays().slot(slab, offset, scratch, scratchStart, type, new ArrayFactory.Layout(shape, stride, ordering));
+    }
+
+    /** A row vector over a part of a slab; see {@link #slot} and {@link #vector}. */
+    public static INDArray slotVector(Region slab, long offset, Region scratch, DataType type, long length, boolean rank2) {
+        CREATED.incrementAndGet();
+        return arrays().slot(slab, offset, scratch, 0, type, vector(length, rank2));
+    }
+
+    /** A copy of MemFerry's has written what an array over a slab shows; ND4J is told where the latest is. */
+    public static void written(INDArray slot) {
+        arrays().written(slot);
+    }
+
+    /** Whether an array of MemFerry's still shows the memory it was made over. */
+    public static boolean isInPlace(INDArray array) {
+        return arrays().isInPlace(array);
+    }
+
+    /** Whether ND4J's workspaces are managed by MemFerry in this program. */
+    public static boolean hasOurManagers() {
+        return arrays().hasOurManagers();
+    }
+
+    /** Waits until what the calling thread had ND4J compute is done, so that the host may read and write what it worked on. */
+    public static void awaitComputation() {
+        arrays().await();
+    }
+
+    /** Where ND4J computes: on the host, or on the calling thread's stream of a card. */
+    public static ComputeStream computeStream() {
+        return arrays().computeStream();
+    }
+
+    /**
+     * Makes ND4J's CUDA backend compute on one card; nothing is done where another backend computes.
+     *
+     * @param card as CUDA numbers them
+     * @throws RefusedException if ND4J sees others beside it
+     */
+    public static void useCard(int card) {
+        arrays().useCard(card);
+    }
+
+    /** True if the array's buffer starts at the slab's element of this index. */
+    public static boolean startsAt(INDArray array, Region slab, long offset) {
+        return bufferStart(array) == slab.address() + Math.multiplyExact(offset, (long) elementBytes(array.dataType()));
+    }
+
+    /** Where the buffer starts that an array is, or is a view of; equal for two arrays that are views of one buffer. */
+    public static long bufferStart(INDArray array) {
+        return arrays().bufferStart(array);
     }
 
     /** True if two arrays without gaps show the same elements of memory, in whatever shape. */
     public static boolean sameMemory(INDArray a, INDArray b) {
-        return a.length() == b.length() && a.dataType() == b.dataType() && firstElement(a) == firstElement(b);
+        return a.length() == b.length() && a.dataType() == b.dataType() && arrays().firstElement(a) == arrays().firstElement(b);
     }
 
-    /** Host address of an array's first element; the array has no gaps. */
+    /** Host address of the first element of an array over a host region; the array has no gaps. */
     public static long firstElement(INDArray a) {
-        return a.data().pointer().address() + a.offset() * elementBytes(a.dataType());
+        return arrays().hostAddress(a);
     }
 
-    private static char order(boolean rank2) {
-        return rank2 ? 'f' : 'c';
+    private static ArrayFactory arrays() {
+        return ArrayFactory.Loaded.INSTANCE;
     }
 
-    private static long[] vectorShape(long length, boolean rank2) {
-        return rank2 ? new long[] {1, length} : new long[] {length};
-    }
-
-    private static long[] vectorStride(long length, boolean rank2) {
-        return rank2 ? new long[] {1, 1} : new long[] {1};
-    }
-
-    private static long address(Region region, long offset, DataType type) {
-        return region.address() + Math.multiplyExact(offset, (long) elementBytes(type));
-    }
-
-    private static DataBuffer buffer(Region region, long offset, DataType type, long[] shape, long[] stride) {
-        long length = 1;
-        for (int i = 0; i < shape.length; i++) {
-            length = Math.addExact(length, Math.multiplyExact(shape[i] - 1, stride[i]));
-        }
-        int size = elementBytes(type);
-        long end = Math.multiplyExact(Math.addExact(offset, length), (long) size);
-        if (offset < 0 || length < 1 || end > region.bytes()) {
-            throw new IllegalArgumentException("elements " + offset + " to " + (offset + length) + " of " + size + " bytes in region '"
-                    + region.purpose() + "' of " + region.bytes() + " bytes");
-        }
-        CREATED.incrementAndGet();
-        Pointer start = MemFerryWorkspaceManager.isInstalled() ? RegionWorkspace.of(region).place(region, offset * size)
-                : new PagedPointer(address(region, offset, type));
-        // The capacity counts elements: DataBuffer.capacity() reads it and the pointer cast does not rescale.
-        Pointer typed = type == DataType.FLOAT ? new FloatPointer(start) : new DoublePointer(start);
-        typed.capacity(length);
-        typed.limit(length);
-        return Nd4j.createBuffer(typed, length, type);
+    private static ArrayFactory.Layout vector(long length, boolean rank2) {
+        return rank2 ? new ArrayFactory.Layout(new long[] {1, length}, new long[] {1, 1}, 'f')
+                : new ArrayFactory.Layout(new long[] {length}, new long[] {1}, 'c');
     }
 }

@@ -24,8 +24,8 @@ import org.memferry.engine.IterationEngine.Phase;
 import org.memferry.engine.Program;
 import org.memferry.nd4j.DeviceUse;
 import org.memferry.nd4j.LayerScopes;
-import org.memferry.nd4j.MemFerryWorkspaceManager;
 import org.memferry.nd4j.RegionArrays;
+import org.memferry.nd4j.SlotScratch;
 import org.memferry.nd4j.ThreadWorkspaces;
 import org.memferry.plan.GradientHome;
 import org.memferry.plan.LayerPlan;
@@ -97,6 +97,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private Region gradients;
     private Region state;
     private Region slab;
+    private SlotScratch scratch = SlotScratch.NONE;
 
     private final ShadowModel shadow;
     private List<NetworkUnit> units;
@@ -286,6 +287,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         UpdateEngine updateEngine = null;
         Ferry ferry = null;
         try {
+            Support.checkDevice(Nd4j.getBackend().getClass().getSimpleName(), device);
             Planning planning = new Planning(adapter, request, device);
             Plan first = planning.first(description);
             Preflight preflight = Preflight.of(first, ownBytes(adapter), device).check();
@@ -577,15 +579,33 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private void run() {
         requireInPlace();
         Program program = Program.compile(plan);
-        homes.useSlots(program, slab);
+        scratch.close();
+        scratch = scratchFor(plan);
+        homes.useSlots(program, slab, scratch.gradients());
         if (plan.updateTiming().isLayerwise()) {
             // The thread must not keep the network alive: while a step is due the training thread does.
             WeakReference<Ferry> self = new WeakReference<>(this);
             steps = new LayerSteps(device, units.size(), unit -> self.get().mayStepEarly(unit), unit -> self.get().takeStep(unit));
             remains.steps(steps);
         }
-        shadow.start(program, device, gradients, slab, steps == null ? GradientListener.NONE : steps);
+        shadow.start(program, device, gradients, slab, scratch.parameters(), steps == null ? GradientListener.NONE : steps);
         shadow.engine().watchVisits(recording ? recorder : TimelineListener.NONE);
+    }
+
+    private SlotScratch scratchFor(Plan chosen) {
+        long parameterBytes = 0;
+        long gradientBytes = 0;
+        for (int i = 0; i < chosen.layers().size(); i++) {
+            LayerPlan layer = chosen.layers().get(i);
+            long bytes = chosen.network().layers().get(i).parameterBytes();
+            if (layer.forward() != Placement.DIRECT || layer.backward() != Placement.DIRECT) {
+                parameterBytes = Math.max(parameterBytes, bytes);
+            }
+            if (layer.gradientHome() == GradientHome.SLOT) {
+                gradientBytes = Math.max(gradientBytes, bytes);
+            }
+        }
+        return SlotScratch.take(remains::host, parameterBytes, gradientBytes);
     }
 
     /** Memory that could not be pinned can be copied from and to, but a card cannot compute in it. */
@@ -655,6 +675,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         // An updater that was dropped must not come back as DL4J's own in mid-iteration: it would not wait for the gradients.
         heal();
         listenFirst();
+        // What was computed with the parameters since the last step, such as a constraint, must be done before they are copied.
+        RegionArrays.awaitComputation();
         if (shadow.engine() == null) {
             makePlanFinal();
         }
@@ -1047,10 +1069,21 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             engine.abort();
         } else {
             shadow.closeTraining();
+            checkArrays();
             planning.closed(steps);
             if (recording) {
                 recorder.closes(System.nanoTime());
             }
+        }
+    }
+
+    /** A backend that moves an array says nothing, and goes on with memory of its own. */
+    private void checkArrays() {
+        String moved = shadow.movedArray() != null ? shadow.movedArray() : homes.movedArray();
+        if (moved != null) {
+            throw new MemFerryException(moved + " no longer lies in MemFerry's memory: ND4J has moved its array, as it does when a thread computes on"
+                    + " another card than the array's. Start Java with one card visible, such as CUDA_VISIBLE_DEVICES=0, and go on from a model"
+                    + " that was saved before: what this iteration did may be lost.");
         }
     }
 
@@ -1185,6 +1218,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
      */
     public void save(File file, boolean saveUpdater) {
         heal();
+        RegionArrays.awaitComputation();
         HostArray parameters = HostArray.of(master.address(), type, adapter.network().params().shape());
         HostArray updaterState = saveUpdater && stateArray != null ? HostArray.of(state.address(), type, stateArray.shape())
                 : HostArray.NONE;
@@ -1280,7 +1314,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     /** True if workspace blocks are counted against the device's budget; false if there are only estimates of them. */
     public static boolean accountsWorkspaces() {
-        return MemFerryWorkspaceManager.isInstalled();
+        return RegionArrays.hasOurManagers();
     }
 
     /** The plan as a table, with what is known of DL4J's workspaces. */

@@ -48,13 +48,17 @@ final class GradientHomes {
         }
     }
 
-    /** The plan is final: makes the arrays over the gradient slots. */
-    void useSlots(Program compiled, Region slots) {
+    /**
+     * The plan is final: makes the arrays over the gradient slots.
+     *
+     * @param scratch the host side of arrays there; null if the backend needs none
+     */
+    void useSlots(Program compiled, Region slots, Region scratch) {
         this.program = compiled;
         this.slab = slots;
         for (int i = 0; i < slot.length; i++) {
             if (program.gradientSlot(i) >= 0) {
-                slot[i] = RegionArrays.vector(slab, firstElement(i), type, units.get(i).length, rank2);
+                slot[i] = RegionArrays.slotVector(slab, firstElement(i), scratch, type, units.get(i).length, rank2);
             }
         }
     }
@@ -129,16 +133,26 @@ final class GradientHomes {
         if (gradient == null || old == null) {
             return;
         }
-        long base = old.data().pointer().address();
+        long base = RegionArrays.bufferStart(old);
         for (Map.Entry<String, INDArray> e : gradient.gradientForVariable().entrySet()) {
             INDArray array = e.getValue();
-            if (array != null && array.data().pointer().address() == base) {
+            if (array != null && RegionArrays.bufferStart(array) == base) {
                 e.setValue(over(array.offset() - old.offset(), array));
             }
         }
         if (gradient instanceof DefaultGradient) {
             Dl4jFields.GRADIENT_FLATTENED.set(gradient, flat);
         }
+    }
+
+    /** A gradient whose array no longer shows the memory it was made over, for example {@code the gradient of layer 0}; null if all do. */
+    String movedArray() {
+        for (int i = 0; i < host.length; i++) {
+            if (!RegionArrays.isInPlace(host[i]) || slot[i] != null && !RegionArrays.isInPlace(slot[i])) {
+                return "the gradient of layer " + units.get(i).name;
+            }
+        }
+        return null;
     }
 
     private INDArray over(long offset, INDArray like) {

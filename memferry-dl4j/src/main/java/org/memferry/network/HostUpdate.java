@@ -10,6 +10,7 @@ import org.deeplearning4j.nn.updater.UpdaterBlock.ParamState;
 import org.deeplearning4j.nn.workspace.ArrayType;
 import org.deeplearning4j.nn.workspace.LayerWorkspaceMgr;
 import org.memferry.device.Region;
+import org.memferry.nd4j.RegionArrays;
 import org.memferry.update.ElementType;
 import org.memferry.update.FusedUpdate;
 import org.memferry.update.GradientScaling;
@@ -175,6 +176,7 @@ final class HostUpdate {
                 p.getGradView().divi(batch);
             }
         }
+        RegionArrays.awaitComputation();
     }
 
     /** The gradient's entries, such as {@code 3_W}, for each layer by the name of the parameter. */
@@ -218,6 +220,7 @@ final class HostUpdate {
                 scaling.prepare(gradient);
             } else if (!gradient.gradientForVariable().isEmpty()) {
                 updater.preApply(layer, gradient, iteration);
+                RegionArrays.awaitComputation();
             }
         }
     }
@@ -340,6 +343,7 @@ final class HostUpdate {
             if (!block.skipDueToPretrainConfig(false)) {
                 try (MemoryWorkspace scope = workspaces.notifyScopeEntered(ArrayType.UPDATER_WORKING_MEM)) {
                     block.update(iteration, epoch);
+                    RegionArrays.awaitComputation();
                 }
             }
         }

@@ -82,6 +82,7 @@ final class LayerNormalisation {
             part.scale(divisor == 1 ? GradientScaling.none() : GradientScaling.divide(divisor));
         } else {
             gradient.divi(divisor);
+            RegionArrays.awaitComputation();
         }
     }
 

@@ -6,12 +6,17 @@ import org.deeplearning4j.nn.conf.layers.OutputLayer;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
 import org.memferry.base.RefusedException;
+import org.memferry.device.Device;
+import org.memferry.device.cuda.CudaDevice;
+import org.memferry.nd4j.CudaBuild;
 import org.memferry.nd4j.RegionArrays;
 import org.nd4j.linalg.activations.Activation;
 import org.nd4j.linalg.factory.Nd4j;
 import org.nd4j.linalg.lossfunctions.LossFunctions;
 import org.nd4j.versioncheck.VersionCheck;
 import org.nd4j.versioncheck.VersionInfo;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import java.util.List;
 
@@ -20,6 +25,10 @@ final class Support {
 
     /** Simple name of the class of ND4J's CPU backend. */
     static final String CPU_BACKEND = "CpuBackend";
+    /** Simple name of the class of ND4J's CUDA backend. */
+    static final String CUDA_BACKEND = "JCublasBackend";
+
+    private static final Logger LOG = LoggerFactory.getLogger(Support.class);
 
     private Support() {
     }
@@ -76,11 +85,28 @@ final class Support {
     }
 
     static void checkBackend(String backend) {
-        if (!CPU_BACKEND.equals(backend)) {
-            throw new RefusedException("ND4J backend " + backend + " (expected: CpuBackend, that is nd4j-native on the class path). This "
-                    + "version of MemFerry computes on the CPU backend only; remove the other backend from the class path or train with "
-                    + "plain DL4J.");
+        if (!CPU_BACKEND.equals(backend) && !CUDA_BACKEND.equals(backend)) {
+            throw new RefusedException("ND4J backend " + backend + " (expected: CpuBackend, that is nd4j-native on the class path, or JCublasBackend, "
+                    + "that is nd4j-cuda). Remove the other backend from the class path or train with plain DL4J.");
         }
+    }
+
+    /** Checks that ND4J computes where the device is: its CUDA backend on the card, with a build that has code for it. */
+    static void checkDevice(String backend, Device device) {
+        if (!CUDA_BACKEND.equals(backend)) {
+            return;
+        }
+        if (!(device instanceof CudaDevice)) {
+            throw new RefusedException("device '" + device.name() + "' with ND4J's CUDA backend, which computes on a card (expected: cuda or cuda:0, "
+                    + "with options; or nd4j-native on the class path in place of nd4j-cuda)");
+        }
+        CudaDevice card = (CudaDevice) device;
+        if (CudaBuild.check(version(), card.computeCapability()) == CudaBuild.Support.COMPILED_AT_FIRST_USE) {
+            LOG.warn("{}: ND4J {} has no machine code for this card. Its driver compiles it at first use, which takes tens of minutes of processor"
+                    + " time; the result is kept for the next start only with the environment variable CUDA_CACHE_MAXSIZE=4294967296.",
+                    device.name(), version());
+        }
+        RegionArrays.useCard(card.index());
     }
 
     private static void checkAlgorithm(NeuralNetConfiguration conf, String where) {
@@ -98,13 +124,17 @@ final class Support {
 
     /** The backend for a log line, such as {@code CpuBackend, ND4J 1.0.0-M2.1}. */
     static String backend() {
+        return Nd4j.getBackend().getClass().getSimpleName() + ", ND4J " + version();
+    }
+
+    private static String version() {
         String version = "unknown version";
         for (VersionInfo info : VersionCheck.getVersionInfos()) {
             if ("nd4j-api".equals(info.getArtifactId())) {
                 version = info.getBuildVersion();
             }
         }
-        return Nd4j.getBackend().getClass().getSimpleName() + ", ND4J " + version;
+        return version;
     }
 
     /** Found out once, from what a network of one parameter pair makes of a row; draws no random number. */

@@ -11,7 +11,7 @@ public final class Lease {
 
     private final String layer;
     private final int slot;
-    private final INDArray[] arrays;
+    final INDArray[] arrays;
     private long version;
     private boolean open;
 

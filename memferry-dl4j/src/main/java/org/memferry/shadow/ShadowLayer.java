@@ -42,7 +42,7 @@ public final class ShadowLayer {
     }
 
     /** Makes the arrays over the slots that a program serves this layer from. */
-    void stage(Program program, Region slab) {
+    void stage(Program program, Region slab, Region scratch) {
         Lease[] staged = new Lease[program.slots() + 1];
         staged[0] = leases[0];
         for (int slot : program.slotsOf(index)) {
@@ -51,7 +51,7 @@ public final class ShadowLayer {
             for (int i = 0; i < arrays.length; i++) {
                 ParameterSlice s = slices.get(i);
                 arrays[i] = s.pinned() ? master[i]
-                        : RegionArrays.array(slab, first + s.offset(), type, s.shape(), s.stride(), s.ordering());
+                        : RegionArrays.slot(slab, first + s.offset(), scratch, s.offset(), type, s.shape(), s.stride(), s.ordering());
             }
             staged[slot + 1] = new Lease(name, slot, arrays);
         }
@@ -99,8 +99,32 @@ public final class ShadowLayer {
         Lease lease = leases[slot + 1];
         if (!lease.isOpen()) {
             lease.open(engine.version(index));
+            if (slot != Program.MASTER) {
+                announceCopy(lease);
+            }
         }
         return lease;
+    }
+
+    /** What was in the slot before this layer's copy, ND4J may have on the host side still. */
+    private void announceCopy(Lease lease) {
+        for (int i = 0; i < master.length; i++) {
+            if (lease.array(i) != master[i]) {
+                RegionArrays.written(lease.array(i));
+            }
+        }
+    }
+
+    /** The first parameter whose array no longer shows the memory it was made over; null if all do. */
+    String movedParameter() {
+        for (Lease lease : leases) {
+            for (int i = 0; lease != null && i < master.length; i++) {
+                if (!RegionArrays.isInPlace(lease.arrays[i])) {
+                    return slices.get(i).key();
+                }
+            }
+        }
+        return null;
     }
 
     void left(int slot) {

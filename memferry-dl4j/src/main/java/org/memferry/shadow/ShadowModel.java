@@ -58,12 +58,13 @@ public final class ShadowModel {
     /**
      * Makes the plan final: from now on passes are served by the program.
      *
-     * @param slab  the device memory of the program's slots; null if it has none
-     * @param steps told when a layer's gradient is on its way
+     * @param slab    the device memory of the program's slots; null if it has none
+     * @param scratch the host side of arrays there; null if the backend needs none
+     * @param steps   told when a layer's gradient is on its way
      */
-    public void start(Program program, Device device, Region gradients, Region slab, GradientListener steps) {
+    public void start(Program program, Device device, Region gradients, Region slab, Region scratch, GradientListener steps) {
         for (ShadowLayer layer : layers) {
-            layer.stage(program, slab);
+            layer.stage(program, slab, scratch);
         }
         engine = new IterationEngine(program, device, master, gradients, slab, (layer, slot) -> layers.get(layer).left(slot), steps);
     }
@@ -91,6 +92,17 @@ public final class ShadowModel {
             layer.releaseAll();
         }
         engine.closeTraining();
+    }
+
+    /** A parameter whose array no longer shows the memory it was made over, for example {@code parameter W of layer 0}; null if all do. */
+    public String movedArray() {
+        for (ShadowLayer layer : layers) {
+            String moved = layer.movedParameter();
+            if (moved != null) {
+                return "parameter " + moved + " of layer " + layer.name();
+            }
+        }
+        return null;
     }
 
     /** The parameter array of a user: the host master, every use of which makes device copies of the layer stale. */

@@ -62,6 +62,7 @@ import org.memferry.device.virtual.VirtualDevice;
 import org.memferry.engine.AccessTrace;
 import org.memferry.engine.IterationEngine;
 import org.memferry.engine.Program;
+import org.memferry.nd4j.CudaBuild;
 import org.memferry.nd4j.RegionArrays;
 import org.memferry.plan.Budget;
 import org.memferry.plan.GradientHome;
@@ -103,7 +104,8 @@ class RefusalTextTest {
 
     /** Refusals that take a training run, a foreign DL4J or a broken network to provoke; their own tests read them. */
     private static final List<String> ELSEWHERE = List.of("this DL4J does not have the fields", "the loaded DL4J cannot make its own rule",
-            ": workspace \" + workspace + \" needs", "workspace \" + id + \" of \"", "the CUDA runtime cannot be loaded");
+            ": workspace \" + workspace + \" needs", "workspace \" + id + \" of \"", "the CUDA runtime cannot be loaded",
+            " cards and gives each thread another one");
 
     @TempDir
     Path directory;
@@ -296,7 +298,12 @@ class RefusalTextTest {
     private void networks() {
         refuses("null", () -> MemFerry.attach(null, MemFerryConfig.defaults()));
         refuses("HALF", () -> RegionArrays.elementBytes(DataType.HALF));
-        refuses("JCublasBackend", () -> Support.checkBackend("JCublasBackend"));
+        refuses("OtherBackend", () -> Support.checkBackend("OtherBackend"));
+        try (HostDevice host = new HostDevice()) {
+            refuses("'host'", () -> Support.checkDevice(Support.CUDA_BACKEND, host));
+        }
+        refuses("sm_90", () -> CudaBuild.check("1.0.0-M2.1", 90));
+        refuses("sm_30", () -> CudaBuild.check("1.0.0-M1.1", 30));
         refuses("not initialised", () -> MemFerry.attach(network(configuration()), MemFerryConfig.defaults()));
         MultiLayerNetwork initialised = network(configuration());
         initialised.init();

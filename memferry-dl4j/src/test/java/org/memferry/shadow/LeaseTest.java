@@ -57,7 +57,7 @@ class LeaseTest {
             shadow.layers().get(i).master(0).assign(i + 1);
             shadow.layers().get(i).master(1).assign(-i - 1);
         }
-        shadow.start(Program.compile(plan), device, gradients, slab, GradientListener.NONE);
+        shadow.start(Program.compile(plan), device, gradients, slab, null, GradientListener.NONE);
     }
 
     @AfterEach

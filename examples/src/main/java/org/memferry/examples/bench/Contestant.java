@@ -80,6 +80,11 @@ final class Contestant implements AutoCloseable {
         return title;
     }
 
+    /** What it trains. */
+    NeuralNetwork network() {
+        return network;
+    }
+
     /** The plan. */
     Plan plan() {
         return plan;

@@ -60,6 +60,16 @@ class BenchCommandTest {
     }
 
     @Test
+    void onTheBackendThatIsLoadedEveryPlacementHasPlainDl4jsScoresAndGradientsAndEndsWithTheSameBits() {
+        assertThat(run("backend", "--quick")).isZero();
+        assertThat(out.toString().lines().filter(line -> line.startsWith("RESULT name=bench-backend-placement")))
+                .hasSize(6).allMatch(line -> line.contains("score_equal=true gradients_equal=true equal_to_other_placements=true ulp_vs_plain=0 "));
+        assertThat(out.toString()).contains("strategy=PLAIN ", "strategy=ZERO_OFFLOAD ", "strategy=AUTO ");
+        assertThat(out.toString().strip().lines().reduce((a, b) -> b).orElse(""))
+                .isEqualTo("RESULT name=bench-backend backend=CpuBackend device=emulated:64MB parity=bit-identical");
+    }
+
+    @Test
     void everyPlacementTrainsToPlainDl4jsBits() {
         assertThat(run("placements", "--quick")).isZero();
         assertThat(out.toString()).contains("RESIDENT").contains("PREFETCH").contains("DIRECT");

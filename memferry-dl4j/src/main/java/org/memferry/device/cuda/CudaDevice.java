@@ -170,6 +170,11 @@ public final class CudaDevice implements Device {
         }
     }
 
+    /** The card's number, as CUDA numbers them. */
+    public int index() {
+        return index;
+    }
+
     /** Major and minor number of what the card can do, for example 86 or 90; which of ND4J's builds run depends on it. */
     public int computeCapability() {
         return computeCapability;
