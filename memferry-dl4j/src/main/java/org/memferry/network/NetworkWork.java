@@ -99,6 +99,23 @@ public final class NetworkWork {
         return shapes;
     }
 
+    /** The same network with the touches that its layers have for series of the length that the shapes tell. */
+    static NetworkDescription withTouches(NetworkDescription network, List<LayerShape> shapes) {
+        Map<String, LayerShape> byName = new HashMap<>();
+        shapes.forEach(shape -> byName.put(shape.name, shape));
+        List<LayerDescription> layers = new ArrayList<>();
+        for (LayerDescription layer : network.layers()) {
+            LayerShape shape = byName.get(layer.name());
+            layers.add(shape == null || !shape.output.lengthKnown() ? layer : timed(layer, shape));
+        }
+        return withLayers(network, layers);
+    }
+
+    private static NetworkDescription withLayers(NetworkDescription network, List<LayerDescription> layers) {
+        return new NetworkDescription(layers, network.forwardOrder(), network.backwardOrder(), network.inferenceOrder(),
+                network.parameterCount(), network.updaterStateCount(), network.elementBytes());
+    }
+
     private static LayerDescription timed(LayerDescription layer, LayerShape shape) {
         int steps = LayerFormulas.forwardTouches(shape);
         // Backward of a recurrent layer runs forward again, step by step, and then reads the weights once more in each.
@@ -119,8 +136,7 @@ public final class NetworkWork {
 
     private static Workload workload(NetworkAdapter adapter, NetworkDescription description, LayerDescription[] layers, LayerWork[] work,
             int batch, InputType[] types) {
-        NetworkDescription network = new NetworkDescription(List.of(layers), description.forwardOrder(), description.backwardOrder(),
-                description.inferenceOrder(), description.parameterCount(), description.updaterStateCount(), description.elementBytes());
+        NetworkDescription network = withLayers(description, List.of(layers));
         IterationMemory memory = TrainingMemory.of(adapter, types).of(batch, 0);
         return new Workload(adapter.key(batch, types), network, List.of(work), memory);
     }

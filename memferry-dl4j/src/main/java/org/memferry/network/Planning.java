@@ -57,7 +57,8 @@ final class Planning {
     }
 
     /** The plan to begin with: by sizes alone, for the shapes known so far. */
-    Plan first(NetworkDescription network) {
+    Plan first(NetworkDescription described) {
+        NetworkDescription network = withTouches(described);
         Budget budget = budget(network);
         Plan plan = DefaultPlanner.plan(network, budget, request.rules(), request.parameterSlots());
         if (!device.hasOwnMemory()) {
@@ -68,6 +69,19 @@ final class Planning {
             StrategyPlanner.plan(request.strategy(), network, timeless(network), budget, request.rules());
         }
         return plan.withUpdateTiming(steps());
+    }
+
+    /** How often a recurrent layer reads its parameters depends on the length of the series; where that is not told, once as any layer. */
+    private NetworkDescription withTouches(NetworkDescription network) {
+        if (!device.hasOwnMemory() || types == null) {
+            return network;
+        }
+        try {
+            return NetworkWork.withTouches(network, adapter.shapes(TrainingMemory.segments(types, adapter.segmentSteps())));
+        } catch (RuntimeException e) {
+            LOG.debug("DL4J does not tell the shapes of this network's layers: reads in place count once for each pass", e);
+            return network;
+        }
     }
 
     private static Profile timeless(NetworkDescription network) {

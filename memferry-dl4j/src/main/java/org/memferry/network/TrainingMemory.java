@@ -62,7 +62,7 @@ final class TrainingMemory {
         return new TrainingMemory(adapter, types);
     }
 
-    private static InputType[] segments(InputType[] types, int steps) {
+    static InputType[] segments(InputType[] types, int steps) {
         InputType[] cut = types.clone();
         for (int i = 0; i < cut.length; i++) {
             if (steps > 0 && cut[i] instanceof InputType.InputTypeRecurrent) {

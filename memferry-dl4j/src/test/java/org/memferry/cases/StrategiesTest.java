@@ -1,7 +1,11 @@
 package org.memferry.cases;
 
 import org.deeplearning4j.nn.api.Model;
+import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.inputs.InputType;
+import org.deeplearning4j.nn.conf.layers.LSTM;
+import org.deeplearning4j.nn.conf.layers.RnnOutputLayer;
+import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -11,9 +15,11 @@ import org.memferry.MemFerryConfig;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Strategy;
+import org.nd4j.linalg.activations.Activation;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.dataset.DataSet;
 import org.nd4j.linalg.learning.config.Adam;
+import org.nd4j.linalg.lossfunctions.LossFunctions.LossFunction;
 
 import java.io.File;
 import java.nio.file.Path;
@@ -114,6 +120,19 @@ class StrategiesTest {
             Nets.train(stock, 3, 2);
             Nets.train(net, 3, 2);
             Numbers.assertSame(stock, net, "after a batch four times as large");
+        }
+    }
+
+    @Test
+    void aRecurrentLayerCountsOneReadOfItsParametersPerStepOfTheSeries() {
+        MultiLayerNetwork net = new MultiLayerNetwork(new NeuralNetConfiguration.Builder().list()
+                .layer(new LSTM.Builder().nIn(3).nOut(4).build())
+                .layer(new RnnOutputLayer.Builder(LossFunction.MSE).nIn(4).nOut(2).activation(Activation.IDENTITY).build()).build());
+        net.init();
+        try (MemFerry ferry = MemFerry.attach(net, MemFerryConfig.builder().device("emulated:1MB").expect(2, InputType.recurrent(3, 7)).build())) {
+            assertThat(ferry.plan().network().layers().get(0).forwardTouches()).isEqualTo(7);
+            assertThat(ferry.plan().network().layers().get(0).backwardTouches()).isEqualTo(14);
+            assertThat(ferry.plan().network().layers().get(1).forwardTouches()).isEqualTo(1);
         }
     }
 
