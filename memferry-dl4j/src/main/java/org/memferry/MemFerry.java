@@ -231,7 +231,10 @@ public final class MemFerry implements AutoCloseable {
         return ferry.isOpen();
     }
 
-    /** Gives the network back: ordinary arrays with the latest values, usable as before. A second call does nothing. */
+    /**
+     * Gives the network back: ordinary arrays with the latest values, usable as before. While another thread trains the network, waits until
+     * that thread begins its next iteration; its {@code fit} goes on as plain DL4J. A second call does nothing.
+     */
     @Override
     public void close() {
         ferry.close();

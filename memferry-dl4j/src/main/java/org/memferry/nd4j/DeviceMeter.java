@@ -16,8 +16,8 @@ import java.util.function.LongSupplier;
  *   <li>ordinary arrays, by libnd4j's own counter for device 0: parameters, gradients and updater state of a plain network, data sets,
  *       whatever an operation allocates, and arrays that nobody uses any more but the garbage collector has not found yet;
  *   <li>DL4J's workspaces of the training thread: activations and working memory. A workspace that is still learning its size counts
- *       with what it handed out; with MemFerry's ND4J managers in place every workspace counts with the blocks it has on the device. One that is in host memory by its own configuration (mirrored {@code HOST_ONLY}, or a mapped file) does
- *       not count;
+ *       with what it handed out; with MemFerry's ND4J managers in place every workspace counts with the blocks it has on the device. One
+ *       that is in host memory by its own configuration (mirrored {@code HOST_ONLY}, or a mapped file) does not count;
  *   <li>MemFerry's slab, as its device counts it.
  * </ul>
  * Arrays over host regions are none of these: they are external buffers, which libnd4j does not count. Its temporary memory within an
