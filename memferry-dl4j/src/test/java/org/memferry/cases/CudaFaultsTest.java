@@ -81,6 +81,67 @@ class CudaFaultsTest {
         assertThat(count.indexes).isGreaterThan(100);
     }
 
+    /** A step once taken cannot be taken back: then the network says that it is torn, trains no further and can be closed. */
+    @Test
+    void whereStepsAreTakenBesideBackwardTheNetworkIsAsItWasOrSaysThatItIsTorn() {
+        MemFerryConfig config = config(true, true);
+        Map<String, Integer> calls = callsOf(config);
+        int hit = 0;
+        for (String call : List.of("cudaMemcpyAsync", "cudaEventRecord", "cudaEventQuery", "cudaMemset")) {
+            for (int index = 2; index <= calls.get(call); index += 5) {
+                FakeCuda.start();
+                FakeCuda.failOnce(call, index, UNKNOWN);
+                surviveEagerly(config, call);
+                hit += FakeCuda.faultsHit();
+            }
+        }
+        assertThat(hit).isGreaterThan(20);
+    }
+
+    private void surviveEagerly(MemFerryConfig config, String call) {
+        MultiLayerNetwork net = Nets.layers(new Adam(0.01));
+        try (MemFerry ferry = attach(net, config, call)) {
+            for (int step = 0; step < STEPS; step++) {
+                try {
+                    Nets.train(net, step, 1);
+                } catch (MemFerryException e) {
+                    assertClear(e, call);
+                    if (!trainsAgain(net, step)) {
+                        break;
+                    }
+                }
+                assertState(net, step + 1, "after step " + step);
+            }
+        }
+        FakeCuda.assertNothingWrong();
+        FakeCuda.assertNothingHeld();
+    }
+
+    private boolean trainsAgain(MultiLayerNetwork net, int step) {
+        boolean torn = isTorn(net, step);
+        try {
+            Nets.train(net, step, 1);
+            assertThat(torn).as("a torn network trains on").isFalse();
+            return true;
+        } catch (MemFerryException e) {
+            assertThat(e).hasMessageContaining("eagerUpdate(false)");
+            return false;
+        }
+    }
+
+    /** Each parameter is of the last complete step or of the one that failed. */
+    private boolean isTorn(MultiLayerNetwork net, int step) {
+        double[] before = Numbers.values(parameters.get(step));
+        double[] after = Numbers.values(parameters.get(step + 1));
+        double[] now = Numbers.values(net.params());
+        boolean torn = false;
+        for (int i = 0; i < now.length; i++) {
+            assertThat(now[i]).as("parameter %d after step %d failed", i, step).isIn(before[i], after[i]);
+            torn |= now[i] != before[i];
+        }
+        return torn;
+    }
+
     private void everyIndex(MemFerryConfig config, int code, int stride, Count count) {
         for (Map.Entry<String, Integer> entry : callsOf(config).entrySet()) {
             everyIndexOf(entry.getKey(), entry.getValue(), config, code, stride, count);
