@@ -17,6 +17,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * A program that knows nothing of MemFerry, run plain and under the agent, each time in a Java program of its own: it prints the same bits,
@@ -47,6 +48,9 @@ class AgentTest {
                 Files.copy(in, target);
             }
         }
+        // A68: paths with spaces for the agent, its temporary files and what native code is unpacked to.
+        Files.createDirectories(folder.resolve("with a space/temporary"));
+        Files.copy(agent().toPath(), folder.resolve("with a space/the agent.jar"));
         Files.writeString(folder.resolve("classes/logback.xml"), LOGBACK);
         Files.writeString(folder.resolve("path"), classPath());
         stock = run("stock", List.of("-cp", classPath(), PlainProgram.class.getName()));
@@ -97,6 +101,10 @@ class AgentTest {
                                 + "optimised by LBFGS"),
                         line -> assertThat(line).startsWith("WARN  Ferry: the network goes on as plain DL4J's: the device has 600 KB"));
         assertThat(log(name)).noneMatch(line -> line.startsWith("memferry"));
+        assertThat(log(name)).filteredOn(line -> line.contains("update kernel: ")).hasSize(6);
+        try (Stream<Path> left = Files.list(folder.resolve("with a space/temporary"))) {
+            assertThat(left).as("files of the agent left behind").noneMatch(file -> file.getFileName().toString().startsWith("memferry"));
+        }
     }
 
     private static File agent() {
@@ -104,7 +112,7 @@ class AgentTest {
     }
 
     private static String agent(String arguments) {
-        return "-javaagent:" + agent().getAbsolutePath() + "=" + arguments;
+        return "-javaagent:" + folder.resolve("with a space/the agent.jar") + "=" + arguments;
     }
 
     /** The program's own class path: DL4J, its backend and a log, without MemFerry and without what only MemFerry needs. */
@@ -118,7 +126,8 @@ class AgentTest {
 
     /** The lines that say what the networks have learned. */
     private static List<String> run(String name, List<String> options, String... more) throws IOException, InterruptedException {
-        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx1g"));
+        List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx1g",
+                "-Djava.io.tmpdir=" + folder.resolve("with a space/temporary"), "-Dorg.bytedeco.javacpp.cachedir=" + folder.resolve("with a space/cache")));
         command.addAll(options);
         command.add(folder.toString());
         command.addAll(List.of(more));
