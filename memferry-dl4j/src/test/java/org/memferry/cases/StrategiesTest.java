@@ -85,7 +85,10 @@ class StrategiesTest {
         Model net = Nets.layers(new Adam(1e-2));
         try (MemFerry ferry = MemFerry.attach(net, config(Strategy.STREAM).build())) {
             assertThat(ferry.planTable()).as("by sizes").doesNotContain("simulated");
-            Nets.train(net, 0, 20);
+            // On a busy machine the computation may be measured again in between.
+            for (int step = 0; step < 200 && !ferry.planTable().contains("measured step"); step++) {
+                Nets.train(net, step, 1);
+            }
             assertThat(ferry.planTable()).contains("fwd ms", "run fwd", "profiled bwd").containsPattern("simulated step [0-9.]+ ms")
                     .containsPattern("measured step [0-9.]+ ms, mean of [1-9][0-9]* iterations: [+-][0-9.]+ % of what was simulated");
         }
