@@ -40,10 +40,10 @@ public final class TraceCommand implements Callable<Integer> {
             description = "Input types of a model file, as in memferry plan; one per network input.")
     private List<String> inputs = new ArrayList<>();
 
-    @Option(names = "--batch", paramLabel = "N", defaultValue = "32", description = "Examples in an iteration. Default: ${DEFAULT-VALUE}.")
+    @Option(names = "--batch", paramLabel = "N", defaultValue = "8", description = "Examples in an iteration. Default: ${DEFAULT-VALUE}.")
     private int batch;
 
-    @Option(names = "--device", paramLabel = "DEVICE", defaultValue = "emulated:1MB,h2d=1,d2h=1",
+    @Option(names = "--device", paramLabel = "DEVICE", defaultValue = "emulated:16MB,h2d=0.01,d2h=0.01",
             description = "Where to train, as in MemFerryConfig. Default: ${DEFAULT-VALUE}.")
     private String device;
 
