@@ -856,6 +856,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
         if (phase == Phase.IDLE || phase == Phase.INFERENCE) {
             if (phase == Phase.IDLE) {
+                RegionArrays.awaitComputation();
                 engine.openInference();
             }
             gradientToHost(layer.index());
@@ -1114,6 +1115,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             throw new MemFerryException("this array showed parameters, gradients or updater state of a network in host memory of a ferry "
                     + "that is closed. Get it anew from the network, for example with params() or getParam(key).");
         }
+        // Whoever asks may read on the host what another array of this memory was told to compute: each has counters of its own.
+        RegionArrays.awaitComputation();
     }
 
     /**

@@ -12,6 +12,8 @@ import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
 
 import org.junit.jupiter.api.Test;
 import org.memferry.Needs;
@@ -28,7 +30,7 @@ class CudaClassesTest {
     private static final List<String> CLASSES = List.of("CudaArrays", "CudaRegionArray", "CudaTrackedArray");
 
     /** Our own CUDA classes and the backend's in this loader, all else in the one above. */
-    private static final class Beside extends URLClassLoader {
+    private static class Beside extends URLClassLoader {
 
         Beside(URL... urls) {
             super(urls, CudaClassesTest.class.getClassLoader());
@@ -42,10 +44,27 @@ class CudaClassesTest {
         }
     }
 
+    /** As {@link Beside}, and the backend's classes nowhere. */
+    private static final class Without extends Beside {
+
+        Without(URL... urls) {
+            super(urls);
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (name.startsWith("org.nd4j.linalg.jcublas.") || name.startsWith("org.nd4j.jita.")) {
+                throw new ClassNotFoundException(name);
+            }
+            return super.loadClass(name, resolve);
+        }
+    }
+
     private static Beside loader() throws MalformedURLException {
         File jar = new File(System.getProperty("memferry.cudaBackend", "none"));
         Needs.that(jar.isFile(), "the jar of ND4J's CUDA backend, named by -Dmemferry.cudaBackend, is not there: " + jar);
-        return new Beside(jar.toURI().toURL(), RegionArrays.class.getProtectionDomain().getCodeSource().getLocation());
+        return new Beside(jar.toURI().toURL(), RegionArrays.class.getProtectionDomain().getCodeSource().getLocation(),
+                CudaClassesTest.class.getProtectionDomain().getCodeSource().getLocation());
     }
 
     @Test
@@ -61,12 +80,28 @@ class CudaClassesTest {
     }
 
     @Test
+    void theirArraysShowMemoryOfOursCannotBeClosedAndTellOfUsesAndOfBeingMoved() throws Exception {
+        try (URLClassLoader loader = loader()) {
+            Callable<?> probe = (Callable<?>) Class.forName(PACKAGE + "CudaArraysProbe", true, loader).getConstructor().newInstance();
+            assertThat(probe.call()).isEqualTo(Map.ofEntries(Map.entry("before", 0f), Map.entry("first", 2.5f), Map.entry("last", 2.5f),
+                    Map.entry("behind", 0f), Map.entry("type", "CudaRegionArray"), Map.entry("closeable", false), Map.entry("in place", true),
+                    Map.entry("host address", 64L), Map.entry("first element", 64L), Map.entry("buffer start", 64L),
+                    Map.entry("copy can be closed", true), Map.entry("uses told", true), Map.entry("slot's primary side", 32L),
+                    Map.entry("slot in place", false)));
+        }
+    }
+
+    @Test
     void withoutTheBackendsJarNothingLoadsThemUnlessAsked() throws Exception {
         assertThat(Nd4j.getBackend().getClass().getSimpleName()).isEqualTo("CpuBackend");
-        for (String name : CLASSES.subList(1, 3)) {
-            assertThatThrownBy(() -> Class.forName(PACKAGE + name)).isInstanceOf(NoClassDefFoundError.class);
+        try (URLClassLoader loader = new Without(RegionArrays.class.getProtectionDomain().getCodeSource().getLocation())) {
+            Class<?> arrays = Class.forName(PACKAGE + "RegionArrays", true, loader);
+            assertThat(arrays.getClassLoader()).isSameAs(loader);
+            assertThatCode(() -> arrays.getMethod("awaitComputation").invoke(null)).doesNotThrowAnyException();
+            for (String name : CLASSES.subList(1, 3)) {
+                assertThatThrownBy(() -> Class.forName(PACKAGE + name, true, loader)).isInstanceOf(NoClassDefFoundError.class);
+            }
         }
-        assertThatCode(RegionArrays::awaitComputation).doesNotThrowAnyException();
     }
 
     @Test

@@ -117,8 +117,10 @@ class GpuCheckTest {
     /** Without ND4J and DL4J, but for the interfaces of ND4J's updaters, by which the library names its rules. */
     private static String classPath() {
         return Stream.concat(Stream.of(System.getProperty("java.class.path").split(File.pathSeparator)), Stream.of(LIBRARY_TESTS.toString()))
-                .filter(entry -> !entry.contains("deeplearning4j") && !entry.contains("nd4j") && !entry.contains("openblas")
-                        || entry.contains("nd4j-api"))
-                .collect(Collectors.joining(File.pathSeparator));
+                .filter(entry -> isCarried(new File(entry).getName())).collect(Collectors.joining(File.pathSeparator));
+    }
+
+    private static boolean isCarried(String name) {
+        return name.startsWith("nd4j-api") || !name.startsWith("nd4j-") && !name.startsWith("deeplearning4j-") && !name.startsWith("openblas-");
     }
 }
