@@ -80,7 +80,7 @@ class BenchCommandTest {
     @Test
     void noBenchIsRefused() {
         assertThat(run()).isEqualTo(2);
-        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state or schedule or simulator or placements or estimate or vgg16)");
+        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state or schedule or simulator or placements or estimate or vgg16 or backend)");
     }
 
     @Test
