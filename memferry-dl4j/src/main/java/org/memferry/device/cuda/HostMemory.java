@@ -112,6 +112,11 @@ final class HostMemory {
         }
 
         @Override
+        public boolean isPinned() {
+            return true;
+        }
+
+        @Override
         public void free() {
             beforeRelease.run();
             calls.giveBack("cudaFreeHost", () -> cudart.cudaFreeHost(block));
@@ -131,6 +136,16 @@ final class HostMemory {
         @Override
         public long address() {
             return memory.address();
+        }
+
+        @Override
+        public long allocatedBytes(long asked) {
+            return memory.allocatedBytes(asked);
+        }
+
+        @Override
+        public boolean isPinned() {
+            return registered;
         }
 
         @Override

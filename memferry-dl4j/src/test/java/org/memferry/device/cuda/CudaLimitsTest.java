@@ -21,6 +21,7 @@ import org.memferry.base.RefusedException;
 import org.memferry.device.Address;
 import org.memferry.device.Device;
 import org.memferry.device.Devices;
+import org.memferry.device.HostMemoryMetrics;
 import org.memferry.device.Region;
 import org.memferry.device.RegionBytes;
 import org.memferry.device.Ticket;
@@ -61,8 +62,10 @@ class CudaLimitsTest {
 
     @Test
     void pinned_memory_is_of_the_exact_size() {
+        long pinned = HostMemoryMetrics.pinnedBytes();
         try (Device device = Devices.open("cuda"); Region region = device.allocateHost(1_000_003, "parameters")) {
             assertThat(FakeCuda.bytesHeld()).isEqualTo(region.bytes());
+            assertThat(HostMemoryMetrics.pinnedBytes() - pinned).isEqualTo(region.bytes());
             assertThat(device.canUseInPlace(region)).isTrue();
             assertThat(device.metrics().registeredRegions() + device.metrics().pageableRegions()).isZero();
         }
