@@ -15,7 +15,6 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.Arrays;
-import java.util.List;
 import java.util.stream.Collectors;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -74,10 +73,9 @@ class WhatIsServedTest {
         Method check = Class.forName("org.memferry.network.Support").getDeclaredMethod("checkBackend", String.class);
         check.setAccessible(true);
         check.invoke(null, "CpuBackend");
-        for (String other : List.of("JCublasBackend", "SomeBackend")) {
-            assertThatThrownBy(() -> check.invoke(null, other)).isInstanceOf(InvocationTargetException.class).cause()
-                    .isInstanceOf(RefusedException.class).hasMessageContaining(other).hasMessageContaining("CpuBackend")
-                    .hasMessageContaining("nd4j-native").hasMessageContaining("class path");
-        }
+        check.invoke(null, "JCublasBackend");
+        assertThatThrownBy(() -> check.invoke(null, "SomeBackend")).isInstanceOf(InvocationTargetException.class).cause()
+                .isInstanceOf(RefusedException.class).hasMessageContaining("SomeBackend").hasMessageContaining("CpuBackend")
+                .hasMessageContaining("nd4j-native").hasMessageContaining("class path");
     }
 }
