@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.zip.CRC32;
 import java.util.zip.CheckedInputStream;
+import java.util.zip.Deflater;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 import java.util.zip.ZipOutputStream;
@@ -206,6 +207,8 @@ public final class ModelArchive implements Closeable {
         try (ZipOutputStream zip = new ZipOutputStream(out, StandardCharsets.UTF_8)) {
             zip.putNextEntry(new ZipEntry(ModelSerializer.CONFIGURATION_JSON));
             zip.write(ascii(configurationJson));
+            // Weights hardly shrink, and shrinking them is several times slower than a disk.
+            zip.setLevel(Deflater.NO_COMPRESSION);
             zip.putNextEntry(new ZipEntry(ModelSerializer.COEFFICIENTS_BIN));
             if (parameters.count() > 0) {
                 writeArray(zip, parameters);

@@ -8,7 +8,7 @@ import picocli.CommandLine.Spec;
 /** {@code memferry bench}. */
 @Command(name = "bench", mixinStandardHelpOptions = true, subcommands = {UpdaterCommand.class, FitCommand.class, BigStateCommand.class,
         ScheduleCommand.class, SimulatorCommand.class, PlacementsCommand.class, EstimateBenchCommand.class,
-        Vgg16Command.class, BackendCommand.class},
+        Vgg16Command.class, BackendCommand.class, SaveCommand.class},
         synopsisSubcommandLabel = "BENCH",
         description = "Measures MemFerry against plain DL4J and against what memory allows, interleaved within one process.",
         footer = {"", "Exit code: 0 if the numbers are plain DL4J's, 1 if they are not, 2 if the command line is wrong."})

@@ -78,9 +78,16 @@ class BenchCommandTest {
     }
 
     @Test
+    void whatIsSavedIsReadByBothSides() {
+        assertThat(run("save", "--model", "cnn", "--rounds", "1")).isZero();
+        assertThat(out.toString().strip().lines().reduce((a, b) -> b).orElse(""))
+                .matches("RESULT name=bench-save params=\\d+ bytes=\\d+ vs_disk=[\\d.]+ save_vs_dl4j=[\\d.]+ restore_vs_dl4j=[\\d.]+ identical=true");
+    }
+
+    @Test
     void noBenchIsRefused() {
         assertThat(run()).isEqualTo(2);
-        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state or schedule or simulator or placements or estimate or vgg16 or backend)");
+        assertThat(err.toString()).contains("no bench given (expected: updater or fit or big-state or schedule or simulator or placements or estimate or vgg16 or backend or save)");
     }
 
     @Test
