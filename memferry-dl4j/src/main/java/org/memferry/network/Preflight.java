@@ -60,7 +60,7 @@ final class Preflight {
     static Preflight of(Plan plan, long givenBack, Device device) {
         warnOfSpelling(System.getProperties());
         // Where ND4J computes on the CPU, activations are memory of this process too, whatever the device.
-        return of(plan, givenBack, true, device.name(), withJavaCpp(HostMemory.read(Path.of("/")), Pointer.maxPhysicalBytes(),
+        return of(plan, givenBack, Support.computesOnCpu(), device.name(), withJavaCpp(HostMemory.read(Path.of("/")), Pointer.maxPhysicalBytes(),
                 Pointer.physicalBytes()));
     }
 

@@ -122,6 +122,11 @@ final class Support {
         return Rank.ROW;
     }
 
+    /** Whether ND4J's arrays are memory of this process. */
+    static boolean computesOnCpu() {
+        return CPU_BACKEND.equals(Nd4j.getBackend().getClass().getSimpleName());
+    }
+
     /** The backend for a log line, such as {@code CpuBackend, ND4J 1.0.0-M2.1}. */
     static String backend() {
         return Nd4j.getBackend().getClass().getSimpleName() + ", ND4J " + version();

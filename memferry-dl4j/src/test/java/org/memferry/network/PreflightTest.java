@@ -23,7 +23,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-/** What the system says is read from a folder that stands for the root. Cases A05, A07, B44. */
+/** What the system says is read from a folder that stands for the root. Cases A05, A07, A80, B44. */
 class PreflightTest {
 
     private static final long GB = 1L << 30;
@@ -72,6 +72,26 @@ class PreflightTest {
         assertThatCode(() -> preflight(memory).check()).doesNotThrowAnyException();
         assertThat(preflight(memory).table().render()).contains("process now").contains("1.50 GB").contains("left of 64.0 GB")
                 .doesNotContain("SHORT");
+    }
+
+    /** A80: VGG16 under Adam needs 2.1 GB of the host. */
+    @Test
+    void a_plan_that_the_host_has_no_room_for_is_refused_with_the_same_table_and_the_number_that_is_short() throws IOException {
+        long count = 138_357_544;
+        LayerDescription dense = LayerDescription.builder("fc1", "Dense").parameters(0, 102_764_544).build();
+        LayerDescription rest = LayerDescription.builder("rest", "Dense").parameters(102_764_544, count - 102_764_544).build();
+        NetworkDescription vgg16 = new NetworkDescription(List.of(dense, rest), new int[] {0, 1}, new int[] {1, 0}, new int[] {0, 1}, count,
+                2 * count, 4);
+        Plan plan = DefaultPlanner.plan(vgg16, new Budget(2 * GB, 300 << 20, true, 0, true), PlacementRules.none(), 2);
+        machine();
+        file("proc/meminfo", "MemTotal:        4194304 kB", "MemAvailable:    3145728 kB", "SwapFree:              0 kB");
+        Preflight enough = Preflight.of(plan, 0, false, "gpu", HostMemory.read(root)).check();
+        file("proc/meminfo", "MemTotal:        4194304 kB", "MemAvailable:    1048576 kB", "SwapFree:              0 kB");
+        Preflight shortOf = Preflight.of(plan, 0, false, "gpu", HostMemory.read(root));
+        assertThatThrownBy(shortOf::check).isInstanceOf(OutOfMemoryException.class).hasMessageContaining(shortOf.table().render())
+                .hasMessageContaining("leaves 1.00 GB (1,073,741,824 bytes)")
+                .hasMessageContaining(String.format("%,d bytes) are needed", shortOf.neededBytes()));
+        assertThat(enough.neededBytes()).isEqualTo(shortOf.neededBytes()).isBetween(16 * count, 16 * count + (64 << 20));
     }
 
     @Test
