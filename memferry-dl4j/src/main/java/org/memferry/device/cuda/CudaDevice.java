@@ -49,7 +49,7 @@ public final class CudaDevice implements Device {
     private final boolean poison;
     private final DeviceMetrics metrics = new DeviceMetrics();
     private final Regions regions;
-    private final HostMemory hostMemory;
+    private final PinnedMemory hostMemory;
     private final CudaEvents events;
     private final int computeCapability;
     private final CUstream_st toDevice;
@@ -81,7 +81,7 @@ public final class CudaDevice implements Device {
         name = "cuda:" + index + " sm_" + computeCapability + " " + Sizes.format(budget);
         regions = new Regions(name, budget, metrics);
         boolean sameAddresses = attribute(cudart.cudaDevAttrCanUseHostPointerForRegisteredMem, "host pointers for registered memory") == 1;
-        hostMemory = new HostMemory(calls, name, metrics, sameAddresses || hostComputes(), this::drain);
+        hostMemory = new PinnedMemory(calls, name, metrics, sameAddresses || hostComputes(), this::drain);
         events = new CudaEvents(calls);
         if (hostComputes()) {
             requireReadableMemory();

@@ -18,9 +18,9 @@ import org.slf4j.LoggerFactory;
  * is registered with the card; where it refuses that too, ordinary memory. From the last the card can only copy, and slower, since the
  * driver stages it. Both fall-backs are counted, and logged once per device.
  */
-final class HostMemory {
+final class PinnedMemory {
 
-    private static final Logger LOG = LoggerFactory.getLogger(HostMemory.class);
+    private static final Logger LOG = LoggerFactory.getLogger(PinnedMemory.class);
 
     private final CudaCalls calls;
     private final String device;
@@ -35,7 +35,7 @@ final class HostMemory {
      * @param registeredAddressesHold whether the card addresses registered memory as the host does
      * @param beforeRelease           waits until nothing uses any memory any more
      */
-    HostMemory(CudaCalls calls, String device, DeviceMetrics metrics, boolean registeredAddressesHold, Runnable beforeRelease) {
+    PinnedMemory(CudaCalls calls, String device, DeviceMetrics metrics, boolean registeredAddressesHold, Runnable beforeRelease) {
         this.calls = calls;
         this.device = device;
         this.metrics = metrics;
