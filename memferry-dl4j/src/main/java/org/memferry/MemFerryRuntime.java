@@ -1,9 +1,8 @@
 package org.memferry;
 
 import org.memferry.base.RefusedException;
-import org.memferry.nd4j.MemFerryMemoryManager;
-import org.memferry.nd4j.MemFerryWorkspaceManager;
 import org.nd4j.linalg.factory.Nd4j;
+import org.nd4j.linalg.factory.Nd4jBackend;
 
 import java.util.Map;
 import java.util.TreeMap;
@@ -12,15 +11,32 @@ import java.util.TreeMap;
  * Puts MemFerry's memory and workspace manager into ND4J. With them DL4J's workspaces keep within the budget of the device, MemFerry sees
  * every layer being entered and left, and networks can be attached without a line of code ({@link MemFerryProperties#ENABLED}). Without
  * them everything works, with workspaces estimated. The same is done by the properties
- * {@code -Dmemorymanager=org.memferry.nd4j.MemFerryMemoryManager -Dworkspacemanager=org.memferry.nd4j.MemFerryWorkspaceManager}.
+ * {@code -Dmemorymanager=org.memferry.nd4j.MemFerryMemoryManager -Dworkspacemanager=org.memferry.nd4j.MemFerryWorkspaceManager},
+ * with {@code MemFerryCuda} in place of {@code MemFerry} for ND4J's CUDA backend.
  */
 public final class MemFerryRuntime {
 
-    private static final Map<String, String> MANAGERS = new TreeMap<>(Map.of(
-            "memorymanager", "org.memferry.nd4j.MemFerryMemoryManager",
-            "workspacemanager", "org.memferry.nd4j.MemFerryWorkspaceManager"));
+    // By name: of the two backends' classes only those of the one on the class path can be loaded.
+    private static final Map<String, String> CPU = managers("MemFerry");
+    private static final Map<String, String> CUDA = managers("MemFerryCuda");
+    private static final String CUDA_BACKEND = "JCublasBackend";
 
     private MemFerryRuntime() {
+    }
+
+    private static Map<String, String> managers(String prefix) {
+        return new TreeMap<>(Map.of("memorymanager", "org.memferry.nd4j." + prefix + "MemoryManager",
+                "workspacemanager", "org.memferry.nd4j." + prefix + "WorkspaceManager"));
+    }
+
+    /** The managers for the backend that ND4J takes, or will. */
+    private static Map<String, String> managers() {
+        try {
+            return Nd4jBackend.load().getClass().getSimpleName().equals(CUDA_BACKEND) ? CUDA : CPU;
+        } catch (Nd4jBackend.NoAvailableBackendException e) {
+            // ND4J says so itself, with what it looked for, as soon as it starts.
+            return CPU;
+        }
     }
 
     /**
@@ -29,24 +45,27 @@ public final class MemFerryRuntime {
      * @throws RefusedException if ND4J was in use already, or was told to use other managers; it is as it was
      */
     public static synchronized void install() {
-        MANAGERS.forEach((property, ours) -> {
+        Map<String, String> managers = managers();
+        managers.forEach((property, ours) -> {
             String other = System.getProperty(property);
             if (other != null && !other.equals(ours)) {
                 throw new RefusedException("property " + property + " is " + other + " (expected: not set, or " + ours + "): ND4J has one "
                         + "manager of each kind. Leave the property unset to use MemFerry's.");
             }
         });
-        MANAGERS.forEach(System::setProperty);
+        managers.forEach(System::setProperty);
         if (!isInstalled()) {
-            MANAGERS.keySet().forEach(System::clearProperty);
+            managers.keySet().forEach(System::clearProperty);
             throw new RefusedException("ND4J is in use already, with " + Nd4j.getMemoryManager().getClass().getSimpleName() + " and "
                     + Nd4j.getWorkspaceManager().getClass().getSimpleName() + " (expected: MemFerryRuntime.install() before the first use of "
-                    + "ND4J or DL4J). Call it first in main, or set the properties " + MANAGERS + " on the command line.");
+                    + "ND4J or DL4J). Call it first in main, or set the properties " + managers + " on the command line.");
         }
     }
 
     /** True if this program's ND4J has MemFerry's managers. Starts ND4J if it was not in use yet. */
     public static boolean isInstalled() {
-        return Nd4j.getMemoryManager() instanceof MemFerryMemoryManager && Nd4j.getWorkspaceManager() instanceof MemFerryWorkspaceManager;
+        Map<String, String> present = new TreeMap<>(Map.of("memorymanager", Nd4j.getMemoryManager().getClass().getName(),
+                "workspacemanager", Nd4j.getWorkspaceManager().getClass().getName()));
+        return present.equals(CPU) || present.equals(CUDA);
     }
 }

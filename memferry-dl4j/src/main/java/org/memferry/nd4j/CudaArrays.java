@@ -23,14 +23,23 @@ final class CudaArrays implements ArrayFactory {
 
     @Override
     public INDArray host(Region region, long offset, DataType type, Layout layout, Runnable onAccess) {
+        list(region);
         ArrayMemory memory = ArrayMemory.direct(region, offset, layout.length(), type);
         return onAccess == null ? new CudaRegionArray(buffer(memory), layout, memory) : new CudaTrackedArray(buffer(memory), layout, memory, onAccess);
     }
 
     @Override
     public INDArray slot(Region slab, long offset, Region scratch, long scratchStart, DataType type, Layout layout) {
+        list(slab);
         ArrayMemory memory = ArrayMemory.slot(slab, offset, scratch, scratchStart, layout.length(), type);
         return new CudaRegionArray(buffer(memory), layout, memory);
+    }
+
+    /** Lets ND4J's reports show the region. */
+    private static void list(Region region) {
+        if (MemFerryCudaWorkspaceManager.isInstalled()) {
+            RegionWorkspace.of(region).place(region, 0);
+        }
     }
 
     /** With four arguments the buffer takes both sides as they are and owns neither; with three it would allocate device memory and copy. */
@@ -41,15 +50,14 @@ final class CudaArrays implements ArrayFactory {
         return buffer;
     }
 
-    /** They are the CPU backend's. */
     @Override
     public boolean hasOurManagers() {
-        return false;
+        return MemFerryCudaWorkspaceManager.isInstalled();
     }
 
     @Override
     public long countedBytes(MemoryWorkspace workspace) {
-        return -1;
+        return workspace instanceof MeteredCudaWorkspace ? ((MeteredCudaWorkspace) workspace).deviceBytes() : -1;
     }
 
     @Override

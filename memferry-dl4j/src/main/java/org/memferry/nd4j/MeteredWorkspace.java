@@ -28,7 +28,7 @@ final class MeteredWorkspace extends CpuWorkspace {
     private static final Cleaner CLEANER = Cleaner.create();
 
     // No initial values: ND4J's constructor calls init(), which sets them, and they would be lost again.
-    private WorkspaceBlocks blocks;
+    private BlockLedger blocks;
     private ThreadWorkspaces thread;
 
     MeteredWorkspace(WorkspaceConfiguration configuration) {
@@ -49,9 +49,9 @@ final class MeteredWorkspace extends CpuWorkspace {
             thread = ThreadWorkspaces.ofCurrentThread();
             if (workspaceConfiguration.getPolicyMirroring() != MirroringPolicy.HOST_ONLY
                     && workspaceConfiguration.getPolicyLocation() != LocationPolicy.MMAP) {
-                WorkspaceBlocks own = new WorkspaceBlocks(id, thread);
+                BlockLedger own = new BlockLedger(id, thread);
                 blocks = own;
-                memoryManager = own;
+                memoryManager = new WorkspaceBlocks(own);
                 // The workspaces of a thread that ended are given back by ND4J without a word.
                 CLEANER.register(this, own::releaseAll);
             }

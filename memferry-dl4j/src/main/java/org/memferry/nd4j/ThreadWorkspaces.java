@@ -101,6 +101,10 @@ public final class ThreadWorkspaces {
             this.spilledFrom = spilledFrom;
         }
 
+        boolean isSpilled() {
+            return spilledFrom != null;
+        }
+
         long deviceBytes() {
             return spilledFrom == null ? bytes : 0;
         }

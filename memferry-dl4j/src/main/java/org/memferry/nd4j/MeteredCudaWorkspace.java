@@ -1,0 +1,174 @@
+package org.memferry.nd4j;
+
+import org.memferry.base.OutOfMemoryException;
+import org.nd4j.jita.workspace.CudaWorkspace;
+import org.nd4j.linalg.api.buffer.DataType;
+import org.nd4j.linalg.api.memory.MemoryWorkspace;
+import org.nd4j.linalg.api.memory.conf.WorkspaceConfiguration;
+import org.nd4j.linalg.api.memory.enums.MemoryKind;
+import org.nd4j.linalg.api.memory.enums.MirroringPolicy;
+import org.nd4j.linalg.api.memory.pointers.PagedPointer;
+import org.nd4j.linalg.api.memory.pointers.PointersPair;
+import org.nd4j.nativeblas.NativeOpsHolder;
+
+import java.lang.ref.Cleaner;
+import java.util.HashSet;
+import java.util.Set;
+
+/**
+ * ND4J's own workspace of the CUDA backend, which asks before it takes a block of the card's memory and says when it is entered and left.
+ * Workspaces that are in host memory by their own configuration (mirrored HOST_ONLY) are not counted.
+ *
+ * <p>ND4J gives blocks back by native calls of its own, device memory as device memory. A block that was placed in host memory for want of
+ * room goes by its pair's host pointer therefore, which ND4J gives back as what it is; only the block that a workspace hands out of must
+ * stay where it is and is given back here. Read from the sources of 1.0.0-M1.1 and 1.0.0-M2.1; none of it has run on a card yet.
+ */
+final class MeteredCudaWorkspace extends CudaWorkspace {
+
+    /** DL4J opens this workspace around the computation of every layer, in both kinds of network. */
+    private static final String LAYER_WORKSPACE = "WS_LAYER_WORKING_MEM";
+    /** DL4J opens this one around a whole training iteration. */
+    private static final String ITERATION_WORKSPACE = "WS_ALL_LAYERS_ACT";
+    private static final Cleaner CLEANER = Cleaner.create();
+
+    // No initial values: ND4J's constructor calls init(), which sets them, and they would be lost again.
+    private BlockLedger blocks;
+    private ThreadWorkspaces thread;
+
+    MeteredCudaWorkspace(WorkspaceConfiguration configuration) {
+        super(configuration);
+    }
+
+    MeteredCudaWorkspace(WorkspaceConfiguration configuration, String id) {
+        super(configuration, id);
+    }
+
+    MeteredCudaWorkspace(WorkspaceConfiguration configuration, String id, int deviceId) {
+        super(configuration, id, deviceId);
+    }
+
+    @Override
+    protected void init() {
+        if (thread == null) {
+            thread = ThreadWorkspaces.ofCurrentThread();
+            if (workspaceConfiguration.getPolicyMirroring() != MirroringPolicy.HOST_ONLY) {
+                BlockLedger own = new BlockLedger(id, thread);
+                blocks = own;
+                memoryManager = new CudaWorkspaceBlocks(own);
+                // The workspaces of a thread that ended are given back by ND4J without a word.
+                CLEANER.register(this, own::releaseAll);
+            }
+        }
+        try {
+            super.init();
+        } catch (OutOfMemoryException e) {
+            // Its mirror in host memory was taken before.
+            if (workspace.getHostPointer() != null && workspace.getDevicePointer() == null) {
+                NativeOpsHolder.getInstance().getDeviceNativeOps().freeHost(workspace.getHostPointer());
+                workspace.setHostPointer(null);
+            }
+            currentSize.set(0);
+            isInit.set(false);
+            isOver.set(false);
+            throw e;
+        }
+    }
+
+    @Override
+    public PagedPointer alloc(long bytes, MemoryKind kind, DataType type, boolean initialize) {
+        long cycle = cycleAllocations.get();
+        long spilled = spilledAllocationsSize.get();
+        long pinned = pinnedAllocationsSize.get();
+        int externals = externalCount.get();
+        int pins = pinnedCount.get();
+        try {
+            PagedPointer memory = super.alloc(bytes, kind, type, initialize);
+            if (BlockLedger.isSpilled(memory)) {
+                externalAllocations.forEach(MeteredCudaWorkspace::asHostMemory);
+                pinnedAllocations.forEach(MeteredCudaWorkspace::asHostMemory);
+            }
+            return memory;
+        } catch (OutOfMemoryException e) {
+            // ND4J counts before it asks.
+            cycleAllocations.set(cycle);
+            spilledAllocationsSize.set(spilled);
+            pinnedAllocationsSize.set(pinned);
+            externalCount.set(externals);
+            pinnedCount.set(pins);
+            throw e;
+        }
+    }
+
+    private static void asHostMemory(PointersPair pair) {
+        if (BlockLedger.isSpilled(pair.getDevicePointer())) {
+            pair.setHostPointer(pair.getDevicePointer());
+            pair.setDevicePointer(null);
+        }
+    }
+
+    @Override
+    protected void clearExternalAllocations() {
+        super.clearExternalAllocations();
+        count();
+    }
+
+    @Override
+    protected void clearPinnedAllocations(boolean extended) {
+        super.clearPinnedAllocations(extended);
+        count();
+    }
+
+    @Override
+    public synchronized void destroyWorkspace(boolean extended) {
+        PagedPointer spilled = BlockLedger.isSpilled(workspace.getDevicePointer()) ? workspace.getDevicePointer() : null;
+        if (spilled != null) {
+            workspace.setDevicePointer(null);
+        }
+        super.destroyWorkspace(extended);
+        if (spilled != null) {
+            NativeOpsHolder.getInstance().getDeviceNativeOps().freeHost(spilled);
+        }
+        count();
+    }
+
+    private void count() {
+        if (blocks == null) {
+            return;
+        }
+        Set<Long> there = new HashSet<>();
+        add(there, workspace);
+        externalAllocations.forEach(pair -> add(there, pair));
+        pinnedAllocations.forEach(pair -> add(there, pair));
+        blocks.keep(there::contains);
+    }
+
+    /** Bytes of its blocks that are on the device; 0 for one that is in host memory by its own configuration. */
+    long deviceBytes() {
+        return blocks == null ? 0 : blocks.deviceBytes();
+    }
+
+    private static void add(Set<Long> addresses, PointersPair pair) {
+        for (PagedPointer pointer : new PagedPointer[] {pair.getDevicePointer(), pair.getHostPointer()}) {
+            if (pointer != null) {
+                addresses.add(pointer.address());
+            }
+        }
+    }
+
+    @Override
+    public MemoryWorkspace notifyScopeEntered() {
+        if (id.equals(ITERATION_WORKSPACE) && !isScopeActive()) {
+            IterationWatch.tellInstalled();
+        }
+        return super.notifyScopeEntered();
+    }
+
+    @Override
+    public void close() {
+        boolean active = isScopeActive();
+        super.close();
+        if (active && !isScopeActive() && id.equals(LAYER_WORKSPACE)) {
+            thread.scopes().left();
+        }
+    }
+}
