@@ -69,6 +69,13 @@ public final class MemFerryProperties {
     public static final String SPILL_TO_HOST = "org.memferry.spillToHost";
 
     /**
+     * Applicability: every attachment<br>
+     * Description: {@code warn} attaches although the host seems to have too little memory, with a warning<br>
+     * Default: none, such an attachment is refused
+     */
+    public static final String PREFLIGHT = "org.memferry.preflight";
+
+    /**
      * Applicability: every attachment whose configuration does not say {@link MemFerryConfig.Builder#updateThreads}<br>
      * Description: threads of the optimizer step; no environment twin<br>
      * Default: the processors that the program may use

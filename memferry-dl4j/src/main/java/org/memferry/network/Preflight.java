@@ -28,6 +28,9 @@ final class Preflight {
 
     private static final Logger LOG = LoggerFactory.getLogger(Preflight.class);
     private static final String JAVACPP = "org.bytedeco.javacpp.";
+    /** {@code warn} logs a shortfall and attaches all the same, where the system says less than it has; anything else refuses. */
+    static final String PROPERTY = "org.memferry.preflight";
+    private static final String WARN_ONLY = "warn";
     /** For threads, ND4J's small arrays, and what the allocator keeps. */
     static final long MARGIN = 16 << 20;
 
@@ -107,12 +110,20 @@ final class Preflight {
     Preflight check() {
         for (HostMemory.Limit limit : memory.limits()) {
             if (neededBytes() > limit.freeBytes()) {
-                throw new OutOfMemoryException("the host has not enough memory to attach: " + Sizes.exact(neededBytes()) + " are needed, "
-                        + limit.kind().title() + " leaves " + Sizes.exact(limit.freeBytes()) + " of " + Sizes.format(limit.totalBytes())
-                        + ". " + cure(limit) + "\n" + table(), neededBytes(), limit.freeBytes());
+                refuse(limit);
             }
         }
         return this;
+    }
+
+    private void refuse(HostMemory.Limit limit) {
+        String text = "the host has not enough memory to attach: " + Sizes.exact(neededBytes()) + " are needed, "
+                + limit.kind().title() + " leaves " + Sizes.exact(limit.freeBytes()) + " of " + Sizes.format(limit.totalBytes())
+                + ". " + cure(limit) + " If the system says less than it has: -D" + PROPERTY + "=" + WARN_ONLY + "\n" + table();
+        if (!WARN_ONLY.equals(System.getProperty(PROPERTY))) {
+            throw new OutOfMemoryException(text, neededBytes(), limit.freeBytes());
+        }
+        LOG.warn("{}", text);
     }
 
     private String cure(HostMemory.Limit limit) {

@@ -109,6 +109,19 @@ class PreflightTest {
     }
 
     @Test
+    void who_knows_better_than_the_system_is_warned_only() throws IOException {
+        machine();
+        HostMemory low = Preflight.withJavaCpp(HostMemory.read(root), 5 * GB, GB);
+        System.setProperty(Preflight.PROPERTY, "warn");
+        try {
+            assertThatCode(() -> preflight(low).check()).doesNotThrowAnyException();
+        } finally {
+            System.clearProperty(Preflight.PROPERTY);
+        }
+        assertThatThrownBy(() -> preflight(low).check()).hasMessageContaining("-Dorg.memferry.preflight=warn");
+    }
+
+    @Test
     void the_tightest_group_above_the_process_counts_and_no_limit_is_none() throws IOException {
         machine();
         file("proc/self/cgroup", "4:memory:/a/b", "3:cpuset:/", "0::/");
