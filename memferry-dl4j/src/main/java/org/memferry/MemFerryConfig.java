@@ -34,6 +34,7 @@ public final class MemFerryConfig implements Serializable {
 
     /** The device used where none is named: the one that the CPU backend computes on. */
     public static final String DEFAULT_DEVICE = "host";
+    private static final String CARD = "cuda";
 
     private final Builder settings;
 
@@ -84,19 +85,28 @@ public final class MemFerryConfig implements Serializable {
 
     private static String deviceFromProperties() {
         String named = MemFerryProperties.value(MemFerryProperties.DEVICE);
-        String device = named == null ? DEFAULT_DEVICE : named;
         String memory = MemFerryProperties.value(MemFerryProperties.DEVICE_MEMORY);
+        String byDefault = memory != null && RegionArrays.computesOnCard() ? CARD : DEFAULT_DEVICE;
+        return device(named == null ? byDefault : named, memory);
+    }
+
+    /** A device's specification with its memory in the place that its kind has for it. */
+    static String device(String device, String memory) {
         if (memory == null) {
             return device;
         }
         String kind = device.split(",", 2)[0];
+        String options = device.substring(kind.length());
         Sizes.parse(memory, MemFerryProperties.DEVICE_MEMORY);
+        if (kind.equals(CARD) || kind.startsWith(CARD + ":")) {
+            return kind + ",memory=" + memory + options;
+        }
         if (kind.equals(DEFAULT_DEVICE) || kind.contains(":")) {
             throw new RefusedException(MemFerryProperties.DEVICE_MEMORY + ": '" + memory + "' with " + MemFerryProperties.DEVICE + " '" + device
                     + "' (expected: a device with memory of its own whose size is not given yet, such as " + MemFerryProperties.DEVICE
-                    + "=emulated)");
+                    + "=emulated or cuda:0)");
         }
-        return kind + ":" + memory + device.substring(kind.length());
+        return kind + ":" + memory + options;
     }
 
     private static Strategy strategyNamed(String name) {

@@ -1,6 +1,7 @@
 package org.memferry;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.Map;
 
@@ -8,6 +9,7 @@ import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.layers.OutputLayer;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.junit.jupiter.api.Test;
+import org.memferry.base.RefusedException;
 import org.memferry.plan.UpdateTiming;
 import org.nd4j.linalg.lossfunctions.LossFunctions;
 
@@ -39,6 +41,16 @@ class PropertiesTest {
         try (MemFerry ferry = MemFerry.attach(network(), MemFerryConfig.fromProperties())) {
             assertThat(ferry.plan().budget().deviceBytes()).isEqualTo(Long.MAX_VALUE);
         }
+    }
+
+    @Test
+    void the_memory_of_a_device_goes_where_its_kind_has_it() {
+        assertThat(MemFerryConfig.device("cuda", "6GB")).isEqualTo("cuda,memory=6GB");
+        assertThat(MemFerryConfig.device("cuda:1,poison", "6GB")).isEqualTo("cuda:1,memory=6GB,poison");
+        assertThat(MemFerryConfig.device("emulated,h2d=12", "3MB")).isEqualTo("emulated:3MB,h2d=12");
+        assertThat(MemFerryConfig.device("host", null)).isEqualTo("host");
+        assertThatThrownBy(() -> MemFerryConfig.device("host", "1GB")).isInstanceOf(RefusedException.class).hasMessageContaining("'1GB'");
+        assertThatThrownBy(() -> MemFerryConfig.device("emulated:1MB", "1GB")).isInstanceOf(RefusedException.class);
     }
 
     private static MultiLayerNetwork network() {

@@ -5,6 +5,7 @@ import org.memferry.device.Region;
 import org.memferry.device.cuda.ComputeStream;
 import org.nd4j.linalg.api.buffer.DataType;
 import org.nd4j.linalg.api.ndarray.INDArray;
+import org.nd4j.linalg.factory.Nd4j;
 
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
@@ -107,6 +108,11 @@ public final class RegionArrays {
     /** Whether an array of MemFerry's still shows the memory it was made over. */
     public static boolean isInPlace(INDArray array) {
         return arrays().isInPlace(array);
+    }
+
+    /** Whether ND4J's backend is CUDA's. Starts ND4J if it was not in use yet. */
+    public static boolean computesOnCard() {
+        return Nd4j.getBackend().getClass().getSimpleName().equals(ArrayFactory.CUDA_BACKEND);
     }
 
     /** Whether ND4J's workspaces are managed by MemFerry in this program. */
