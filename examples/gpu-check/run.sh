@@ -8,7 +8,7 @@ esac
 
 folder_of() { # the folder of a library, from the linker's cache, usual places, or Python's packages
     found=$(ldconfig -p 2> /dev/null | sed -n "s/.*$1 .*=> //p" | head -n 1)
-    [ -n "$found" ] || found=$(find -L /usr/local/cuda*/lib64 /usr/local/cuda*/targets/*/lib /usr/lib /opt /usr/local/lib /root/.local "$HOME" \
+    [ -n "$found" ] || found=$(find -L /usr/local/cuda*/lib64 /usr/local/cuda*/targets/*/lib /usr/lib /opt /usr/local/lib "$HOME"/.local "$HOME" \
         -maxdepth 9 -name "$1" 2> /dev/null | head -n 1)
     [ -z "$found" ] || dirname "$found"
 }

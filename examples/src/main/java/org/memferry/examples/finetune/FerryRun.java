@@ -62,7 +62,7 @@ final class FerryRun {
         return devices.stream().mapToLong(DeviceMetrics::slabBytes).sum();
     }
 
-    /** The plan leaves room by DL4J's memory report, which sees two thirds of what the workspaces hold here: headroom is the rest. */
+    /** The plan leaves room for activations and working memory; the headroom is for garbage between collections and data sets. */
     private MemFerryConfig.Builder on(long bytes) {
         return MemFerryConfig.builder().device("emulated:" + bytes).headroom(String.valueOf(bytes / HEADROOM_SHARE))
                 .expect(task.scale.batch, Networks.INPUT);
