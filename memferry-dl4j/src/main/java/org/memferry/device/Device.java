@@ -98,6 +98,29 @@ public interface Device extends AutoCloseable {
     long visitEnded();
 
     /**
+     * True where the computation is queued behind the host that asks for it: what a clock of the host reads at both ends of a visit then says how
+     * long it took to ask, unless visits are {@linkplain #timeVisits timed}.
+     */
+    default boolean computesBehindHost() {
+        return false;
+    }
+
+    /**
+     * Whether the host meets the computation at both ends of every visit and wherever one waits for a copy, so that {@link #visitEnded} tells what
+     * was computed. It costs what the two overlap otherwise, and is for the iterations that are measured. Changes nothing where the host computes.
+     */
+    default void timeVisits(boolean exactly) {
+    }
+
+    /**
+     * True if what reads and writes in place take is modelled from their bytes and touches, and no part of what {@link #visitEnded} tells; false if
+     * a visit that reads in place computes for longer.
+     */
+    default boolean modelsInPlace() {
+        return false;
+    }
+
+    /**
      * Tells the device that the content of a part of the slab must not be read any more. A device made for tests overwrites it with
      * NaN, so that a read through a stale array shows.
      */

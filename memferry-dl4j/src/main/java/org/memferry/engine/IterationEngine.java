@@ -178,9 +178,10 @@ public final class IterationEngine implements AutoCloseable {
         trace = recorder;
     }
 
-    /** Measures visits from now on; {@link VisitClock#OFF} to stop. */
+    /** Measures visits from now on, in the way that the clock wants now; {@link VisitClock#OFF} to stop. */
     public void measure(VisitClock visits) {
         clock = visits;
+        device.timeVisits(visits.isExact());
     }
 
     /** Lets somebody know of every training visit once it is over; {@link TimelineListener#NONE} to stop. */
@@ -740,11 +741,12 @@ public final class IterationEngine implements AutoCloseable {
     }
 
     private void tellOfVisit(long computed, long end) {
+        if (phase == Phase.INFERENCE) {
+            return;
+        }
         Visit v = pass.visits[current];
         clock.visited(v.layer, v.backward, computed, end - visitStart);
-        if (phase != Phase.INFERENCE) {
-            timeline.visited(v.layer, v.backward, visitStart, end, Math.max(0, end - visitStart - computed));
-        }
+        timeline.visited(v.layer, v.backward, visitStart, end, Math.max(0, end - visitStart - computed));
     }
 
     /** The parameters of a layer were written on the host: copies of it are stale. */

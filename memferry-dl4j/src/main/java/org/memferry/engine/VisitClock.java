@@ -8,7 +8,7 @@ public interface VisitClock {
     VisitClock OFF = (layer, backward, computedNanos, lastedNanos) -> { };
 
     /**
-     * A visit is over.
+     * A visit of a training iteration is over.
      *
      * @param layer         index of the layer
      * @param backward      the pass
@@ -16,4 +16,9 @@ public interface VisitClock {
      * @param lastedNanos   how long the training thread was in it, standing still included
      */
     void visited(int layer, boolean backward, long computedNanos, long lastedNanos);
+
+    /** Whether visits must be {@linkplain org.memferry.device.Device#timeVisits timed exactly}, at the cost of some speed. */
+    default boolean isExact() {
+        return false;
+    }
 }

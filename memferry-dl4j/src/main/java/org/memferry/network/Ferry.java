@@ -515,7 +515,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     /** Starts the engine on the plan, which is final, in the slab taken for it. */
     private void start() {
-        Plan chosen = planning.starting(plan, master, slab);
+        Plan chosen = planning.starting(plan, master, gradients, slab);
         if (chosen.slabBytes() != plan.slabBytes()) {
             closeSlab();
             plan = chosen;
@@ -535,12 +535,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             releaseGraphs();
             synchronized (homes) {
                 homes.leaveSlots();
-                if (next.slabBytes() != plan.slabBytes()) {
+                plan = next;
+                long present = slab == null ? 0 : slab.bytes();
+                if (planning.keepsSlab() ? present < next.slabBytes() : present != next.slabBytes()) {
                     closeSlab();
-                    plan = next;
                     reserveSlab();
                 }
-                plan = next;
                 run();
                 shadow.engine().goOnFrom(metrics);
             }

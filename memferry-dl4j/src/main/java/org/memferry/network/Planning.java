@@ -43,6 +43,7 @@ final class Planning {
     private int batch;
     private InputType[] types;
     private LinkProbe link;
+    private boolean inPlace;
     private ProfileRun run;
     private Profile profile;
     private RunWatch watch;
@@ -128,11 +129,12 @@ final class Planning {
      *
      * @return the plan to start on: another one if a saved profile matches
      */
-    Plan starting(Plan plan, Region master, Region slab) {
+    Plan starting(Plan plan, Region master, Region gradients, Region slab) {
         if (request.strategy() == null || slab == null || profile != null || run != null) {
             return plan;
         }
         link = LinkProbe.measure(device, master, slab);
+        inPlace = device.canUseInPlace(master) && device.canUseInPlace(gradients);
         profile = saved();
         if (profile != null) {
             return byStrategy(plan);
@@ -142,8 +144,8 @@ final class Planning {
 
     private Plan measure(Plan plan) {
         watch = null;
-        run = new ProfileRun(plan.network(), key(), link.bytesPerSecondToDevice(), link.bytesPerSecondToHost());
-        return plan.withUpdateTiming(run.timing());
+        run = new ProfileRun(device, request.rules(), inPlace, key(), link, plan);
+        return run.plan();
     }
 
     private Profile saved() {
@@ -170,7 +172,7 @@ final class Planning {
 
     private Plan byStrategy(Plan plan) {
         Plan next = StrategyPlanner.plan(request.strategy(), plan.network(), profile, plan.budget(), request.rules());
-        watch = new RunWatch(profile, DRIFT, PATIENCE);
+        watch = new RunWatch(profile, device.computesBehindHost(), DRIFT, PATIENCE);
         LOG.info("planned by strategy {} from a {} profile: {}", request.strategy(), profile.measured() ? "measured" : "estimated",
                 PlanTable.summary(next));
         LOG.debug("plan:\n{}", PlanTable.render(next));
@@ -183,20 +185,25 @@ final class Planning {
         if (!device.hasOwnMemory()) {
             return plan;
         }
-        Plan fitting = forLargerBatch(plan);
         if (run != null) {
+            Plan base = forLargerBatch(run.base());
+            if (base != run.base()) {
+                run.base(base);
+            }
             run.opened();
             if (run.isComplete()) {
                 profile = run.profile();
                 run = null;
                 save();
-                return byStrategy(fitting);
+                return byStrategy(base);
             }
-            return run.timing() == fitting.updateTiming() ? fitting : fitting.withUpdateTiming(run.timing());
+            return run.plan();
         }
+        Plan fitting = forLargerBatch(plan);
         if (watch != null && watch.opened()) {
             LOG.info("the computation takes {} times what was profiled: it is measured again", String.format("%.2f", watch.ratio()));
-            return measure(fitting);
+            // By sizes, as little as can be is used in place, which a computation that holds its reads must show without.
+            return measure(first(fitting.network()));
         }
         return fitting;
     }
@@ -226,6 +233,11 @@ final class Planning {
         } catch (IOException e) {
             LOG.warn("the profile was measured but not saved in {}: {}", request.profileFile(), e.getMessage());
         }
+    }
+
+    /** While a network is measured the slab is not given back, even where the plan of a round needs less: others might take it meanwhile. */
+    boolean keepsSlab() {
+        return run != null;
     }
 
     /** Who is told of the visits; {@link VisitClock#OFF} if nobody wants to know. */

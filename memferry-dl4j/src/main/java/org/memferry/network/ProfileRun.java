@@ -1,31 +1,45 @@
 package org.memferry.network;
 
+import org.memferry.device.Device;
 import org.memferry.engine.VisitClock;
+import org.memferry.plan.GradientHome;
+import org.memferry.plan.LayerDescription;
+import org.memferry.plan.LayerPlan;
 import org.memferry.plan.LayerProfile;
-import org.memferry.plan.NetworkDescription;
+import org.memferry.plan.Placement;
+import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
 import org.memferry.plan.UpdateTiming;
+import org.memferry.planner.MeasuringPlans;
+import org.memferry.planner.PlacementRules;
 
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
 /**
- * Measures a network in its first iterations on the attached device, which train it like any other. First each layer's computation and
- * each layer's step by themselves ({@link UpdateTiming#IN_CHUNKS}: no step runs beside backward), then both at once, which shows how much
- * a step slows the computation where the CPU computes. Every figure is the median of its iterations; the first of each kind is left out.
+ * Measures a network in its first iterations on the attached device, which train it like any other, in rounds: each layer's computation and
+ * each layer's step by themselves ({@link UpdateTiming#IN_CHUNKS}: no step runs beside backward); both at once, which shows how much a step
+ * slows the computation where the CPU computes; parameters read in place, and gradients written in place. Every figure is the median of its
+ * round; a round's first iteration is left out.
+ *
+ * <p>Where the device models what is used in place from its bytes, the model's figure stands for what would be measured, and the round that
+ * reads in place, in which nothing is copied to the device, shows the computation without copies beside it.
  */
 final class ProfileRun implements VisitClock {
 
-    /** Iterations of each kind that count. */
+    /** Iterations of each round that count. */
     static final int MEASURED = 4;
 
-    private final NetworkDescription network;
+    private final Device device;
+    private final PlacementRules rules;
     private final String key;
     private final double bytesPerSecondToDevice;
     private final double bytesPerSecondToHost;
-    private final Samples alone;
-    private final Samples beside;
+    private final List<Round> rounds = new ArrayList<>();
+    private final Samples[] samples = new Samples[Round.values().length];
+    private final Plan[] plans = new Plan[Round.values().length];
+    private Plan base;
     private int iterations;
 
     // The iteration under way.
@@ -36,28 +50,59 @@ final class ProfileRun implements VisitClock {
     private long barrier;
 
     /**
-     * @param network                what is measured
-     * @param key                    what the profile holds for
-     * @param bytesPerSecondToDevice measured rate of copies from host to device
-     * @param bytesPerSecondToHost   measured rate of copies from device to host
+     * @param device  where it is measured
+     * @param rules   what the user fixed
+     * @param inPlace whether the host memory can be used in place
+     * @param key     what the profile holds for
+     * @param link    measured rates of copies
+     * @param plan    what the network can be trained on
      */
-    ProfileRun(NetworkDescription network, String key, double bytesPerSecondToDevice, double bytesPerSecondToHost) {
-        this.network = network;
+    ProfileRun(Device device, PlacementRules rules, boolean inPlace, String key, LinkProbe link, Plan plan) {
+        this.device = device;
+        this.rules = rules;
         this.key = key;
-        this.bytesPerSecondToDevice = bytesPerSecondToDevice;
-        this.bytesPerSecondToHost = bytesPerSecondToHost;
-        this.alone = new Samples(network.layers().size());
-        this.beside = new Samples(network.layers().size());
+        this.bytesPerSecondToDevice = link.bytesPerSecondToDevice();
+        this.bytesPerSecondToHost = link.bytesPerSecondToHost();
+        for (Round round : Round.values()) {
+            samples[round.ordinal()] = new Samples(plan.network().layers().size());
+        }
+        rounds.add(Round.ALONE);
+        rounds.add(Round.BESIDE_STEPS);
+        if (inPlace) {
+            rounds.add(Round.PARAMETERS_IN_PLACE);
+        }
+        if (inPlace && !device.modelsInPlace()) {
+            rounds.add(Round.GRADIENTS_IN_PLACE);
+        }
+        base(plan);
     }
 
-    /** When the steps of the next iteration are to be taken. */
-    UpdateTiming timing() {
-        return iterations <= MEASURED ? UpdateTiming.IN_CHUNKS : UpdateTiming.EAGER;
+    /** What the network can be trained on now: the rounds still to come vary it. */
+    void base(Plan plan) {
+        base = plan;
+        plans[Round.ALONE.ordinal()] = plan.withUpdateTiming(UpdateTiming.IN_CHUNKS);
+        plans[Round.BESIDE_STEPS.ordinal()] = plan.withUpdateTiming(UpdateTiming.EAGER);
+        plans[Round.PARAMETERS_IN_PLACE.ordinal()] = MeasuringPlans.parametersInPlace(plan, rules);
+        plans[Round.GRADIENTS_IN_PLACE.ordinal()] = MeasuringPlans.gradientsInPlace(plan, rules);
+    }
+
+    /** See {@link #base(Plan)}. */
+    Plan base() {
+        return base;
+    }
+
+    /** The plan of the next iteration. */
+    Plan plan() {
+        return plans[round().ordinal()];
+    }
+
+    private Round round() {
+        return rounds.get(Math.min(rounds.size() - 1, iterations / (MEASURED + 1)));
     }
 
     /** True once {@link #profile} can be asked. */
     boolean isComplete() {
-        return iterations > 2 * MEASURED + 1;
+        return iterations >= rounds.size() * (MEASURED + 1);
     }
 
     /** An iteration opens, and the one before ends with all that lies between the two. */
@@ -69,11 +114,16 @@ final class ProfileRun implements VisitClock {
         if (opened != 0) {
             iterations++;
         }
-        boolean first = iterations == 0 || iterations == MEASURED + 1;
-        present = first || isComplete() ? null : iterations <= MEASURED ? alone : beside;
+        boolean first = iterations % (MEASURED + 1) == 0;
+        present = first || isComplete() ? null : samples[round().ordinal()];
         opened = now;
         visits = 0;
         barrier = 0;
+    }
+
+    @Override
+    public boolean isExact() {
+        return true;
     }
 
     @Override
@@ -100,27 +150,61 @@ final class ProfileRun implements VisitClock {
     /** What was measured. */
     Profile profile() {
         List<LayerProfile> layers = new ArrayList<>();
-        for (int i = 0; i < network.layers().size(); i++) {
+        for (int i = 0; i < base.network().layers().size(); i++) {
             layers.add(layer(i));
         }
-        return Profile.builder(key, layers).measured().link(bytesPerSecondToDevice, bytesPerSecondToHost).slowdown(0, updateSlowdown())
-                .between(Math.max(0, alone.between())).build();
+        return Profile.builder(key, layers).measured().link(bytesPerSecondToDevice, bytesPerSecondToHost)
+                .slowdown(copySlowdown(), updateSlowdown()).between(Math.max(0, of(Round.ALONE).between())).build();
+    }
+
+    private Samples of(Round round) {
+        return samples[round.ordinal()];
+    }
+
+    /** Where the computation can be seen without copies. */
+    private Samples undisturbed() {
+        return device.modelsInPlace() && rounds.contains(Round.PARAMETERS_IN_PLACE) ? of(Round.PARAMETERS_IN_PLACE) : of(Round.ALONE);
     }
 
     private LayerProfile layer(int i) {
-        long bytes = network.layers().get(i).parameterBytes();
-        long forward = alone.forward(i);
-        long backward = alone.backward(i);
-        // Until a device tells more, what is read or written in place lasts as long as its bytes take to cross the link.
-        return LayerProfile.builder(forward, backward)
-                .direct(toDevice(bytes * network.layers().get(i).forwardTouches()), toDevice(bytes * network.layers().get(i).backwardTouches()))
-                .gradientDirect(Math.round(network.layers().get(i).gradientBytes() / bytesPerSecondToHost * 1e9))
-                .update(alone.update(i))
-                .build();
+        Samples pure = undisturbed();
+        LayerProfile.Builder layer = LayerProfile.builder(pure.forward(i), pure.backward(i)).update(of(Round.ALONE).update(i));
+        LayerDescription described = base.network().layers().get(i);
+        if (rounds.contains(Round.GRADIENTS_IN_PLACE)) {
+            Samples read = of(Round.PARAMETERS_IN_PLACE);
+            return layer.direct(read.forward(i), read.backward(i)).gradientDirect(of(Round.GRADIENTS_IN_PLACE).backward(i)).build();
+        }
+        // By the device's own model, or where nothing can be used in place and no plan will.
+        return layer.direct(toDevice(described.parameterBytes() * described.forwardTouches()),
+                toDevice(described.parameterBytes() * described.backwardTouches())).gradientDirect(toHost(described.gradientBytes())).build();
     }
 
     private long toDevice(long bytes) {
         return Math.round(bytes / bytesPerSecondToDevice * 1e9);
+    }
+
+    private long toHost(long bytes) {
+        return Math.round(bytes / bytesPerSecondToHost * 1e9);
+    }
+
+    /** What copies beside the computation added to its time, over the time they ran beside it; 0 where that cannot be told apart. */
+    private double copySlowdown() {
+        Samples pure = undisturbed();
+        long added = 0;
+        long[] computed = new long[2];
+        long[] copied = new long[3];
+        for (int i = 0; i < base.network().layers().size(); i++) {
+            LayerDescription layer = base.network().layers().get(i);
+            LayerPlan decision = base.layers().get(i);
+            added += of(Round.ALONE).forward(i) - pure.forward(i) + of(Round.ALONE).backward(i) - pure.backward(i);
+            computed[0] += pure.forward(i);
+            computed[1] += pure.backward(i);
+            copied[0] += decision.forward() == Placement.PREFETCH ? toDevice(layer.parameterBytes()) : 0;
+            copied[1] += decision.backward() == Placement.PREFETCH ? toDevice(layer.parameterBytes()) : 0;
+            copied[2] += decision.gradientHome() == GradientHome.SLOT ? toHost(layer.gradientBytes()) : 0;
+        }
+        long together = Math.min(computed[0], copied[0]) + Math.min(computed[1], Math.max(copied[1], copied[2]));
+        return together == 0 ? 0 : Math.max(0, (double) added / together);
     }
 
     /** What the steps beside backward added to its time, over the time they ran beside it. */
@@ -128,13 +212,18 @@ final class ProfileRun implements VisitClock {
         long added = 0;
         long backward = 0;
         long steps = 0;
-        for (int i = 0; i < network.layers().size(); i++) {
-            added += beside.backward(i) - alone.backward(i);
-            backward += alone.backward(i);
-            steps += alone.update(i);
+        for (int i = 0; i < base.network().layers().size(); i++) {
+            added += of(Round.BESIDE_STEPS).backward(i) - of(Round.ALONE).backward(i);
+            backward += of(Round.ALONE).backward(i);
+            steps += of(Round.ALONE).update(i);
         }
         long together = Math.min(backward, steps);
         return together == 0 ? 0 : Math.max(0, (double) added / together);
+    }
+
+    /** Some iterations of one kind. */
+    private enum Round {
+        ALONE, BESIDE_STEPS, PARAMETERS_IN_PLACE, GRADIENTS_IN_PLACE
     }
 
     /** The times of some iterations. */

@@ -10,10 +10,14 @@ import java.util.Optional;
 
 /**
  * Watches the iterations of a plan that was made from a profile: keeps how long each layer lasts, to be shown beside what was predicted,
- * and notices when the computation takes much more or less time than was profiled, for long enough to be no accident.
+ * and notices when the computation takes much more or less time than was profiled, for long enough to be no accident. Where the computation
+ * runs behind the host, and looking at it costs speed, one iteration in {@value #EVERY} is looked at.
  */
 final class RunWatch implements VisitClock {
 
+    static final int EVERY = 16;
+
+    private final boolean behindHost;
     private final long profiled;
     private final double factor;
     private final int patience;
@@ -24,15 +28,18 @@ final class RunWatch implements VisitClock {
     private double ratio = 1;
     // The first iteration of a plan finds the slots empty and does not count.
     private int opened;
+    private int looked;
     private long counted;
     private long last;
 
     /**
-     * @param profile  what is expected
-     * @param factor   by how much an iteration may differ, either way
-     * @param patience iterations in a row that must differ
+     * @param profile    what is expected
+     * @param behindHost see {@link org.memferry.device.Device#computesBehindHost()}
+     * @param factor     by how much an iteration may differ, either way
+     * @param patience   iterations in a row, of those looked at, that must differ
      */
-    RunWatch(Profile profile, double factor, int patience) {
+    RunWatch(Profile profile, boolean behindHost, double factor, int patience) {
+        this.behindHost = behindHost;
         long sum = 0;
         for (LayerProfile layer : profile.layers()) {
             sum += layer.forwardNanos() + layer.backwardNanos();
@@ -45,30 +52,37 @@ final class RunWatch implements VisitClock {
     }
 
     @Override
+    public boolean isExact() {
+        return behindHost && isLookedAt();
+    }
+
+    /** Whether the iteration opened last counts. */
+    private boolean isLookedAt() {
+        return opened > 1 && (!behindHost || opened % EVERY == 0);
+    }
+
+    @Override
     public void visited(int layer, boolean inBackward, long computedNanos, long lastedNanos) {
-        present += computedNanos;
-        (inBackward ? backward : forward)[layer] += lastedNanos;
+        if (isLookedAt()) {
+            present += computedNanos;
+            (inBackward ? backward : forward)[layer] += lastedNanos;
+        }
     }
 
     /** An iteration opens. Returns whether the ones before it have drifted away. */
     boolean opened() {
-        count(System.nanoTime());
         if (present > 0 && profiled > 0) {
             ratio = (double) present / profiled;
             outside = ratio > factor || ratio < 1 / factor ? outside + 1 : 0;
         }
         present = 0;
-        return outside >= patience;
-    }
-
-    private void count(long now) {
         opened++;
+        looked += isLookedAt() ? 1 : 0;
+        last = System.nanoTime();
         if (opened == 2) {
-            Arrays.fill(forward, 0);
-            Arrays.fill(backward, 0);
-            counted = now;
+            counted = last;
         }
-        last = now;
+        return outside >= patience;
     }
 
     /** The last iteration's computation over the profiled one. */
@@ -76,14 +90,13 @@ final class RunWatch implements VisitClock {
         return ratio;
     }
 
-    /** What was measured; asked between two iterations. Empty before the second one is over. */
+    /** What was measured; asked between two iterations. Empty before one was looked at that was not the first. */
     Optional<MeasuredRun> measured() {
-        int iterations = opened - 1;
-        if (iterations < 1) {
+        if (looked == 0) {
             return Optional.empty();
         }
-        return Optional.of(new MeasuredRun(iterations, iterations == 1 ? 0 : (last - counted) / (iterations - 1),
-                mean(forward, iterations), mean(backward, iterations)));
+        int iterations = opened - 1;
+        return Optional.of(new MeasuredRun(iterations, iterations == 1 ? 0 : (last - counted) / (iterations - 1), mean(forward, looked), mean(backward, looked)));
     }
 
     private static long[] mean(long[] sums, int count) {

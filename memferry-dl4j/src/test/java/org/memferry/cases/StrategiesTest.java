@@ -13,6 +13,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
 import org.memferry.base.OutOfMemoryException;
+import org.memferry.device.cuda.FakeCuda;
+import org.memferry.plan.GradientHome;
+import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Strategy;
 import org.nd4j.linalg.activations.Activation;
@@ -23,9 +26,13 @@ import org.nd4j.linalg.lossfunctions.LossFunctions.LossFunction;
 
 import java.io.File;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.stream.Collectors;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.entry;
 
 /** A network is measured while it trains, then goes on by the plan of a strategy, and nobody can tell from its numbers. */
 class StrategiesTest {
@@ -61,12 +68,47 @@ class StrategiesTest {
         Numbers.assertSame(stock, net, "after close");
     }
 
+    /** On a card what is read in place takes part in what a layer computes: it is measured and not concluded from bytes. */
+    @Test
+    void aCardIsMeasuredWithParametersAndGradientsInPlaceExceptWhereTheUserFixedThem() {
+        FakeCuda.start();
+        Model stock = Nets.layers(new Adam(1e-2));
+        Model net = Nets.layers(new Adam(1e-2));
+        try (MemFerry ferry = MemFerry.attach(net, config(Strategy.AUTO).device("cuda:0,memory=1MB,poison").place("1", Placement.PREFETCH)
+                .placeGradient("2", GradientHome.SLOT).build())) {
+            Map<String, Integer> plans = new LinkedHashMap<>();
+            long slab = 0;
+            for (int step = 0; ferry.profile() == null; step++) {
+                Nets.train(stock, step, 1);
+                Nets.train(net, step, 1);
+                Numbers.assertSame(stock, net, "after step " + (step + 1));
+                slab = slab == 0 ? ferry.metrics().device().slabBytes() : slab;
+                if (ferry.profile() == null) {
+                    assertThat(ferry.metrics().device().slabBytes()).as("nobody takes it meanwhile").isEqualTo(slab);
+                    plans.merge(shape(ferry.plan()), 1, Integer::sum);
+                }
+            }
+            assertThat(plans).containsExactly(entry("RS PS RS RS", 10), entry("DS PS DS DS", 5), entry("RD PD RS RD", 5));
+            assertThat(ferry.profile().layers()).allSatisfy(layer -> {
+                assertThat(layer.backwardDirectNanos()).isPositive();
+                assertThat(layer.gradientDirectNanos()).isPositive();
+            });
+        }
+        FakeCuda.assertNothingWrong();
+    }
+
+    /** Of each layer the first letters of where parameters are read in forward and where the gradient is written. */
+    private static String shape(Plan plan) {
+        return plan.layers().stream().map(l -> "" + l.forward().name().charAt(0) + l.gradientHome().name().charAt(0))
+                .collect(Collectors.joining(" "));
+    }
+
     @Test
     void aSavedProfileSparesTheMeasurementWhereNetworkBatchAndDeviceAreTheSame(@TempDir Path directory) {
         File file = directory.resolve("net.profile.json").toFile();
         Model net = Nets.layers(new Adam(1e-2));
         try (MemFerry ferry = MemFerry.attach(net, config(Strategy.STREAM).profile(file).build())) {
-            Nets.train(net, 0, 12);
+            Nets.train(net, 0, 16);
         }
         assertThat(file).exists();
         Model again = Nets.layers(new Adam(1e-2));

@@ -145,6 +145,20 @@ class IterationEngineTest {
         }
     }
 
+    /** An evaluation in the middle of the iterations that are measured is none of them. */
+    @Test
+    void visits_of_training_are_measured_and_those_of_inference_are_not() {
+        try (Rig rig = new Rig(Program.compile(Scenario.chain(3, 100, Placement.PREFETCH, GradientHome.SLOT, 2)), virtual())) {
+            List<String> visits = new ArrayList<>();
+            rig.engine.measure((layer, backward, computed, lasted) -> visits.add((backward ? "backward " : "forward ") + layer));
+            rig.inference();
+            rig.iteration();
+            rig.inference();
+            rig.inference();
+            assertThat(visits).containsExactly("forward 0", "forward 1", "forward 2", "backward 2", "backward 1", "backward 0");
+        }
+    }
+
     @Test
     void a_plan_in_place_copies_nothing() {
         try (Rig rig = new Rig(Program.compile(Scenario.chain(4, 100, Placement.DIRECT, GradientHome.DIRECT, 2)), virtual())) {

@@ -66,6 +66,7 @@ public final class CudaDevice implements Device {
     private volatile Thread visitor;
     private long visitStart;
     private long visitBlockedNanos;
+    private boolean exactVisits;
 
     private CudaDevice(Builder builder) {
         index = builder.index;
@@ -227,7 +228,7 @@ public final class CudaDevice implements Device {
             released(slab, 0, bytes);
             if (poison && !hostComputes()) {
                 // The first copy has no ticket to wait for.
-                calls.check(cudart.cudaStreamSynchronize(computing), "cudaStreamSynchronize(compute stream)");
+                meetComputation();
             }
         } catch (RuntimeException e) {
             slab.close();
@@ -369,7 +370,26 @@ public final class CudaDevice implements Device {
         }
         regions.requireOpen();
         CudaTicket point = checked(ticket);
-        streamWaits(presentStream(), point);
+        CUstream_st stream = presentStream();
+        if (exactVisits && visiting) {
+            meetComputation();
+            hostWaits(ticket);
+        }
+        streamWaits(stream, point);
+    }
+
+    @Override
+    public boolean computesBehindHost() {
+        return !hostComputes();
+    }
+
+    @Override
+    public void timeVisits(boolean exactly) {
+        exactVisits = exactly && !hostComputes();
+    }
+
+    private void meetComputation() {
+        calls.check(cudart.cudaStreamSynchronize(computing), "cudaStreamSynchronize(compute stream)");
     }
 
     /** The calling thread's compute stream, from now on the one that tickets are recorded on. */
@@ -416,12 +436,15 @@ public final class CudaDevice implements Device {
         throw calls.failed(code, "cudaEventQuery()");
     }
 
-    /** Starts a clock of the host. What is read in place crosses the link on the card, unseen; its bytes are counted. */
+    /** Starts a clock of the host. What is read in place crosses the link on the card, as part of what it computes; its bytes are counted. */
     @Override
     public void visitStarted(int layer, boolean backward, long readBytes, long writtenBytes) {
         regions.requireOpen();
         if (!hostComputes()) {
             presentStream();
+        }
+        if (exactVisits) {
+            meetComputation();
         }
         metrics.direct(Math.addExact(readBytes, writtenBytes));
         visitBlockedNanos = 0;
@@ -436,6 +459,9 @@ public final class CudaDevice implements Device {
             return 0;
         }
         visiting = false;
+        if (exactVisits) {
+            meetComputation();
+        }
         return System.nanoTime() - visitStart - visitBlockedNanos;
     }
 

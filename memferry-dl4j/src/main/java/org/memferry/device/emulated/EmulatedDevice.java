@@ -229,6 +229,11 @@ public final class EmulatedDevice implements Device {
     }
 
     @Override
+    public boolean modelsInPlace() {
+        return true;
+    }
+
+    @Override
     public long visitEnded() {
         if (!visiting) {
             return 0;

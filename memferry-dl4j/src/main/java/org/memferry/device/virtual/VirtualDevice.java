@@ -277,6 +277,11 @@ public final class VirtualDevice implements Device {
     }
 
     @Override
+    public boolean modelsInPlace() {
+        return true;
+    }
+
+    @Override
     public long visitEnded() {
         if (!visiting) {
             return 0;

@@ -161,6 +161,72 @@ class CudaStreamsTest {
         poisoning.close();
     }
 
+    /** A clock of the host would tell how long it takes to launch kernels. */
+    @Test
+    void a_timed_visit_ends_when_its_kernels_do_and_begins_when_those_before_it_have() {
+        assertThat(device.computesBehindHost()).isTrue();
+        Ticket computed = device.newTicket();
+        device.computeWaits(device.newTicket());
+        FakeCuda.delays(4, 20_000);
+        for (int run = 0; run < 10; run++) {
+            device.timeVisits(true);
+            kernel(computed);
+            device.visitStarted(0, false, 0, 0);
+            assertThat(computed.isDone()).as("the computation before the visit").isTrue();
+            kernel(computed);
+            device.visitEnded();
+            assertThat(computed.isDone()).as("the computation of the visit").isTrue();
+        }
+        FakeCuda.assertNothingWrong();
+    }
+
+    private void kernel(Ticket computed) {
+        kernels.kernel(slab.address(), slab.address() + BYTES, BYTES);
+        device.recordCompute(computed);
+    }
+
+    @Test
+    void standing_still_for_a_copy_is_no_part_of_a_timed_visit() throws InterruptedException {
+        FakeCuda.hold(true, false);
+        Ticket there = device.newTicket();
+        device.copyToDevice(host, 0, slab, 0, BYTES, NONE, there);
+        device.timeVisits(true);
+        device.visitStarted(0, false, 0, 0);
+        Thread release = new Thread(() -> {
+            sleep(100);
+            FakeCuda.hold(false, false);
+        });
+        release.start();
+        device.computeWaits(there);
+        assertThat(there.isDone()).isTrue();
+        kernels.kernel(slab.address(), slab.address() + BYTES, BYTES);
+        device.visitEnded();
+        release.join();
+        assertThat(device.metrics().waitNanos()).isGreaterThan(50_000_000);
+        FakeCuda.assertNothingWrong();
+    }
+
+    private static void sleep(long millis) {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void a_visit_that_is_not_timed_waits_for_nothing() {
+        FakeCuda.hold(true, false);
+        Ticket there = device.newTicket();
+        Ticket computed = device.newTicket();
+        device.copyToDevice(host, 0, slab, 0, BYTES, NONE, there);
+        device.visitStarted(0, false, 0, 0);
+        device.computeWaits(there);
+        kernel(computed);
+        device.visitEnded();
+        assertThat(computed.isDone()).isFalse();
+    }
+
     @Test
     void a_region_is_given_back_when_no_kernel_uses_it_any_more() {
         FakeCuda.delays(3, 3_000);
