@@ -151,7 +151,7 @@ public final class MemFerryConfig implements Serializable {
         private int evaluationBatch;
         private PlacementRules rules = PlacementRules.none();
         private int parameterSlots = 2;
-        private long headroomBytes;
+        private Long headroomBytes;
         private int updateThreads;
         private Boolean eagerUpdate;
         private Strategy strategy;
@@ -261,7 +261,11 @@ public final class MemFerryConfig implements Serializable {
             return this;
         }
 
-        /** Device memory to leave alone beside slots and activations, such as {@code 256MB}; 0 if not set. */
+        /**
+         * Device memory to leave alone beside slots and activations, such as {@code 256MB}. If not set: on a card 64 MB for
+         * CUDA's libraries, and 256 MB more for cuDNN's scratch where the network has convolutions, but a sixteenth of the card at most; nothing
+         * on other devices.
+         */
         public Builder headroom(String size) {
             this.headroomBytes = Sizes.parse(size, "headroom");
             return this;

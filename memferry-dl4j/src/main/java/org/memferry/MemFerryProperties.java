@@ -36,7 +36,7 @@ public final class MemFerryProperties {
     /**
      * Applicability: devices with memory of their own<br>
      * Description: device memory to leave alone, as in {@link MemFerryConfig.Builder#headroom(String)}<br>
-     * Default: 0
+     * Default: decided by the device
      */
     public static final String HEADROOM = "org.memferry.headroom";
 

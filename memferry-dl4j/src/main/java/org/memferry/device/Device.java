@@ -43,6 +43,11 @@ public interface Device extends AutoCloseable {
         return true;
     }
 
+    /** True if host memory is pinned where the system lets it be: there may be less of that than of memory. */
+    default boolean pinsHostMemory() {
+        return false;
+    }
+
     /**
      * Takes device memory; at most one slab is open at a time for one attachment.
      *

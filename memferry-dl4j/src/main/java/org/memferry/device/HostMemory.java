@@ -21,8 +21,13 @@ public final class HostMemory {
     /** Control groups of version 1 without a limit show a number near 2^63. */
     private static final long NO_LIMIT = 1L << 60;
 
+    /** The system tells no limit of locked memory. */
+    public static final long NOT_TOLD = -1;
+
     private final long residentBytes;
     private final List<Limit> limits;
+    private final long lockedBytes;
+    private final boolean windows;
 
     /** One limit, and how much of it is left. */
     public static final class Limit {
@@ -84,9 +89,11 @@ public final class HostMemory {
         }
     }
 
-    private HostMemory(long residentBytes, List<Limit> limits) {
+    private HostMemory(long residentBytes, List<Limit> limits, long lockedBytes, boolean windows) {
         this.residentBytes = residentBytes;
         this.limits = List.copyOf(limits);
+        this.lockedBytes = lockedBytes;
+        this.windows = windows;
     }
 
     /**
@@ -105,14 +112,15 @@ public final class HostMemory {
         reader.addControlGroups(limits);
         reader.addProcessLimit(limits, Kind.DATA, "Max data size", "VmData");
         reader.addProcessLimit(limits, Kind.ADDRESS_SPACE, "Max address space", "VmSize");
-        return new HostMemory(Math.max(0, reader.kilobytes("proc/self/status", "VmRSS")), limits);
+        boolean windows = reader.lines("proc/version").stream().anyMatch(line -> line.toLowerCase(Locale.ROOT).contains("microsoft"));
+        return new HostMemory(Math.max(0, reader.kilobytes("proc/self/status", "VmRSS")), limits, reader.lockedBytes(), windows);
     }
 
     /** The same with one more limit. */
     public HostMemory with(Limit limit) {
         List<Limit> more = new ArrayList<>(limits);
         more.add(limit);
-        return new HostMemory(residentBytes, more);
+        return new HostMemory(residentBytes, more, lockedBytes, windows);
     }
 
     /** Physical memory of this process now; 0 if the system does not tell. */
@@ -123,6 +131,19 @@ public final class HostMemory {
     /** All limits that are set. */
     public List<Limit> limits() {
         return limits;
+    }
+
+    /**
+     * What {@code ulimit -l} lets this process lock, {@link Long#MAX_VALUE} where it is unlimited, {@link #NOT_TOLD} where the system does not
+     * say. None of {@link #limits()}, since drivers of cards mostly pin outside of it.
+     */
+    public long lockedBytes() {
+        return lockedBytes;
+    }
+
+    /** Whether this Linux runs in Windows (WSL), which lets about half of its memory be pinned. */
+    public boolean isInWindows() {
+        return windows;
     }
 
     /** Reads single numbers; -1 where there is none. */
@@ -170,6 +191,17 @@ public final class HostMemory {
                     }
                 }
             }
+        }
+
+        long lockedBytes() {
+            String name = "Max locked memory";
+            for (String line : lines("proc/self/limits")) {
+                if (line.startsWith(name)) {
+                    String limit = line.substring(name.length()).trim().split("\\s+")[0];
+                    return limit.equals("unlimited") ? Long.MAX_VALUE : number(limit);
+                }
+            }
+            return NOT_TOLD;
         }
 
         /** The tightest of the process's own groups and those above it, of either version. */

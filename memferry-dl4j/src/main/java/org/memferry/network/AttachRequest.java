@@ -21,7 +21,7 @@ public final class AttachRequest {
     private final int evaluationBatch;
     private final PlacementRules rules;
     private final int parameterSlots;
-    private final long headroomBytes;
+    private final Long headroomBytes;
     private final int updateThreads;
     private final Boolean eagerUpdate;
     private final Strategy strategy;
@@ -106,7 +106,7 @@ public final class AttachRequest {
         return parameterSlots;
     }
 
-    long headroomBytes() {
+    Long headroomBytes() {
         return headroomBytes;
     }
 
@@ -147,7 +147,7 @@ public final class AttachRequest {
         private int evaluationBatch;
         private PlacementRules rules = PlacementRules.none();
         private int parameterSlots = 2;
-        private long headroomBytes;
+        private Long headroomBytes;
         private int updateThreads;
         private Boolean eagerUpdate;
         private Strategy strategy;
@@ -181,8 +181,8 @@ public final class AttachRequest {
             return this;
         }
 
-        /** Device bytes to leave alone. */
-        public Builder headroom(long bytes) {
+        /** Device bytes to leave alone; null to leave that to the device. */
+        public Builder headroom(Long bytes) {
             this.headroomBytes = bytes;
             return this;
         }

@@ -122,6 +122,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private TrainingListener listener;
     private final Planning planning;
     private MemoryTable preflight;
+    private FirstConvolution firstConvolution;
     private Plan plan;
     private volatile Thread owner = Thread.currentThread();
     private final UpdateEngine updateEngine;
@@ -370,6 +371,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         this.units = networkUnits;
         this.bindings = unitBindings;
         NetworkDescription description = plan.network();
+        firstConvolution = new FirstConvolution(device, description);
         INDArray oldParams = adapter.flattenedParams();
         INDArray oldGradients = adapter.flattenedGradients();
         BaseMultiLayerUpdater<?> oldUpdater = adapter.updater();
@@ -860,6 +862,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                 engine.openInference();
             }
             gradientToHost(layer.index());
+        } else {
+            firstConvolution.read(layer.index());
         }
         return shadow.read(layer);
     }
@@ -1257,7 +1261,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     /** What is held where, in the form of DL4J's memory information. */
     public String memoryInfo() {
-        return MemoryInfo.render(plan, device);
+        return MemoryInfo.render(plan, device, firstConvolution.freeBytes());
     }
 
     /** Time that optimizer steps took on the CPU so far, in nanoseconds, wherever they were taken. */

@@ -97,6 +97,7 @@ final class Planning {
         if (!device.hasOwnMemory()) {
             return new Budget(Long.MAX_VALUE, 0, true, 0, true);
         }
+        long headroom = Headroom.bytes(request.headroomBytes(), device.computesBehindHost(), device.totalBytes(), network);
         boolean known = batch > 0 && types != null;
         long activations = 0;
         boolean estimated = false;
@@ -106,10 +107,10 @@ final class Planning {
                 estimated = true;
             } catch (RuntimeException e) {
                 LOG.warn("there is no estimate of this network's activations, as DL4J does not tell the shapes of its layers ({}): the plan "
-                        + "leaves no room for them but the headroom of {} bytes", e.toString(), request.headroomBytes());
+                        + "leaves no room for them but the headroom of {} bytes", e.toString(), headroom);
             }
         }
-        return new Budget(available, activations, estimated, request.headroomBytes(), known);
+        return new Budget(available, activations, estimated, headroom, known);
     }
 
     /** The first iteration shows the shapes: the plan for them. */

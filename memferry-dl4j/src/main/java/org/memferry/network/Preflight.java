@@ -39,13 +39,15 @@ final class Preflight {
     private final boolean deviceIsHost;
     private final String device;
     private final HostMemory memory;
+    private final boolean pins;
 
-    private Preflight(Plan plan, long givenBack, boolean deviceIsHost, String device, HostMemory memory) {
+    private Preflight(Plan plan, long givenBack, boolean deviceIsHost, String device, HostMemory memory, boolean pins) {
         this.plan = plan;
         this.givenBack = givenBack;
         this.deviceIsHost = deviceIsHost;
         this.device = device;
         this.memory = memory;
+        this.pins = pins;
     }
 
     /**
@@ -54,9 +56,10 @@ final class Preflight {
      * @param deviceIsHost true if device memory is memory of this process, as on an emulated device
      * @param device       name of the device
      * @param memory       what the system says, and JavaCPP's limit
+     * @param pins         true if the device pins host memory
      */
-    static Preflight of(Plan plan, long givenBack, boolean deviceIsHost, String device, HostMemory memory) {
-        return new Preflight(plan, givenBack, deviceIsHost, device, memory);
+    static Preflight of(Plan plan, long givenBack, boolean deviceIsHost, String device, HostMemory memory, boolean pins) {
+        return new Preflight(plan, givenBack, deviceIsHost, device, memory, pins);
     }
 
     /** The preflight of an attachment in this process. */
@@ -64,7 +67,7 @@ final class Preflight {
         warnOfSpelling(System.getProperties());
         // Where ND4J computes on the CPU, activations are memory of this process too, whatever the device.
         return of(plan, givenBack, Support.computesOnCpu(), device.name(), withJavaCpp(HostMemory.read(Path.of("/")), Pointer.maxPhysicalBytes(),
-                Pointer.physicalBytes()));
+                Pointer.physicalBytes()), device.pinsHostMemory());
     }
 
     static HostMemory withJavaCpp(HostMemory memory, long limit, long used) {
@@ -169,6 +172,26 @@ final class Preflight {
             table.row(limit.kind().title(), limit.freeBytes(), "left of " + Sizes.format(limit.totalBytes())
                     + (neededBytes() > limit.freeBytes() ? ": SHORT" : ""));
         }
+        if (pins) {
+            addPinned(table);
+        }
         return table.build();
+    }
+
+    /** What is short here is no refusal yet: what cannot be pinned is copied from all the same, and only a plan that reads it in place is refused. */
+    private void addPinned(MemoryTable.Builder table) {
+        table.row("pinned memory", plan.hostBytes(), "wanted: parameters, gradients and updater state, for the card to reach");
+        if (memory.lockedBytes() == Long.MAX_VALUE) {
+            table.row("locked memory (ulimit -l)", "unlimited", "");
+        } else if (memory.lockedBytes() != HostMemory.NOT_TOLD) {
+            table.row("locked memory (ulimit -l)", memory.lockedBytes(), "CUDA's driver pins outside of it on most systems; raise it if pinning fails");
+        }
+        for (HostMemory.Limit limit : memory.limits()) {
+            if (memory.isInWindows() && limit.kind() == HostMemory.Kind.MACHINE) {
+                long half = limit.totalBytes() / 2;
+                table.row("pinned memory in Windows (WSL)", half, "what Windows allows, by public reports: half of this Linux's memory; raise it in .wslconfig"
+                        + (plan.hostBytes() > half ? ": SHORT" : ""));
+            }
+        }
     }
 }

@@ -16,14 +16,21 @@ public final class MemoryInfo {
     private MemoryInfo() {
     }
 
-    /** Renders the block, with a heading; names in 40 columns, sizes readable and exact. */
-    public static String render(Plan plan, Device device) {
+    /**
+     * Renders the block, with a heading; names in 40 columns, sizes readable and exact.
+     *
+     * @param freeAtConvolution device bytes that were free when the first convolution began; below 0 if none did
+     */
+    public static String render(Plan plan, Device device, long freeAtConvolution) {
         StringBuilder text = new StringBuilder("----- MemFerry Memory Information -----\n");
         line(text, "Device", device.name());
         line(text, "Strategy", plan.strategy());
         appendHost(text, plan, device.metrics());
         if (device.hasOwnMemory()) {
             appendDevice(text, plan, device.metrics());
+            if (freeAtConvolution >= 0) {
+                line(text, "Device Memory: Free at Convolution", freeAtConvolution);
+            }
         } else {
             line(text, "Device Memory", "<none: computes in host memory>");
         }
@@ -46,6 +53,7 @@ public final class MemoryInfo {
         line(text, "Device Memory: Parameter Slots", plan.parameterSlotBytes());
         line(text, "Device Memory: Gradient Slots", plan.gradientSlotBytes());
         line(text, "Device Memory: Slots and Residents Now", metrics.slabBytes());
+        line(text, "Device Memory: Kept Free", budget.headroomBytes());
         if (budget.activationsKnown()) {
             line(text, "Device Memory: Activations (estimated)", budget.activationBytes());
         } else {

@@ -9,7 +9,12 @@ import org.deeplearning4j.earlystopping.scorecalc.DataSetLossCalculator;
 import org.deeplearning4j.earlystopping.termination.MaxEpochsTerminationCondition;
 import org.deeplearning4j.earlystopping.trainer.EarlyStoppingTrainer;
 import org.deeplearning4j.nn.api.Model;
+import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.inputs.InputType;
+import org.deeplearning4j.nn.conf.layers.ConvolutionLayer;
+import org.deeplearning4j.nn.conf.layers.DenseLayer;
+import org.deeplearning4j.nn.conf.layers.OutputLayer;
+import org.deeplearning4j.nn.conf.preprocessor.FeedForwardToCnnPreProcessor;
 import org.deeplearning4j.nn.graph.ComputationGraph;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.deeplearning4j.optimize.api.InvocationType;
@@ -31,7 +36,11 @@ import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
 import org.memferry.MemFerryListener;
 import org.memferry.device.Device;
+import org.memferry.plan.Placement;
+import org.nd4j.linalg.activations.Activation;
+import org.nd4j.linalg.dataset.DataSet;
 import org.nd4j.linalg.learning.config.Adam;
+import org.nd4j.linalg.lossfunctions.LossFunctions.LossFunction;
 
 import java.io.File;
 import java.io.IOException;
@@ -213,6 +222,33 @@ class ListenerReportTest {
         }
         assertThat(net instanceof MultiLayerNetwork ? ((MultiLayerNetwork) net).memoryInfo(32, INPUT)
                 : ((ComputationGraph) net).memoryInfo(32, INPUT)).doesNotContain("MemFerry Memory Information");
+    }
+
+    /** Case A01: what there was left for cuDNN when it asked. */
+    @Test
+    void whereConvolutionsAreTheReportSaysWhatWasFreeAtTheFirst() {
+        MultiLayerNetwork net = new MultiLayerNetwork(new NeuralNetConfiguration.Builder().updater(new Adam(1e-2)).list()
+                .layer(new DenseLayer.Builder().nOut(36).build())
+                .layer(new ConvolutionLayer.Builder(3, 3).nOut(2).build())
+                .layer(new ConvolutionLayer.Builder(2, 2).nOut(2).build())
+                .layer(new OutputLayer.Builder(LossFunction.MSE).nOut(1).activation(Activation.IDENTITY).build())
+                .inputPreProcessor(1, new FeedForwardToCnnPreProcessor(6, 6, 1)).setInputType(InputType.feedForward(5)).build());
+        net.init();
+        DataSet batch = new DataSet(Nets.gaussian(1, 2, 5), Nets.gaussian(2, 2, 1));
+        try (MemFerry ferry = MemFerry.attach(net, MemFerryConfig.builder().device("emulated:1MB").place("*", Placement.PREFETCH).build())) {
+            assertThat(ferry.memoryInfo()).doesNotContain("Free at Convolution");
+            net.fit(batch);
+            String first = free(ferry.memoryInfo());
+            assertThat(Long.parseLong(first)).isBetween(1L, (1L << 20) - ferry.metrics().device().slabBytes());
+            net.fit(batch);
+            assertThat(free(ferry.memoryInfo())).as("of the first").isEqualTo(first);
+        }
+    }
+
+    private static String free(String memoryInfo) {
+        Matcher free = Pattern.compile("Device Memory: Free at Convolution .*\\((\\d+)\\)").matcher(memoryInfo);
+        assertThat(free.find()).as(memoryInfo).isTrue();
+        return free.group(1);
     }
 
     @ParameterizedTest

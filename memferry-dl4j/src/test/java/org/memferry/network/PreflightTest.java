@@ -56,7 +56,7 @@ class PreflightTest {
     }
 
     private Preflight preflight(HostMemory memory) {
-        return Preflight.of(plan(Long.MAX_VALUE), 0, true, "host", memory);
+        return Preflight.of(plan(Long.MAX_VALUE), 0, true, "host", memory, false);
     }
 
     private static Optional<HostMemory.Limit> limit(HostMemory memory, Kind kind) {
@@ -85,9 +85,9 @@ class PreflightTest {
         Plan plan = DefaultPlanner.plan(vgg16, new Budget(2 * GB, 300 << 20, true, 0, true), PlacementRules.none(), 2);
         machine();
         file("proc/meminfo", "MemTotal:        4194304 kB", "MemAvailable:    3145728 kB", "SwapFree:              0 kB");
-        Preflight enough = Preflight.of(plan, 0, false, "gpu", HostMemory.read(root)).check();
+        Preflight enough = Preflight.of(plan, 0, false, "gpu", HostMemory.read(root), false).check();
         file("proc/meminfo", "MemTotal:        4194304 kB", "MemAvailable:    1048576 kB", "SwapFree:              0 kB");
-        Preflight shortOf = Preflight.of(plan, 0, false, "gpu", HostMemory.read(root));
+        Preflight shortOf = Preflight.of(plan, 0, false, "gpu", HostMemory.read(root), false);
         assertThatThrownBy(shortOf::check).isInstanceOf(OutOfMemoryException.class).hasMessageContaining(shortOf.table().render())
                 .hasMessageContaining("leaves 1.00 GB (1,073,741,824 bytes)")
                 .hasMessageContaining(String.format("%,d bytes) are needed", shortOf.neededBytes()));
@@ -185,10 +185,35 @@ class PreflightTest {
         HostMemory unknown = HostMemory.read(root.resolve("nowhere"));
         assertThat(unknown.limits()).isEmpty();
         Plan plan = plan(2 * GB);
-        Preflight on = Preflight.of(plan, 0, true, "emulated 2 GB", unknown);
-        Preflight off = Preflight.of(plan, 0, false, "gpu", unknown);
+        Preflight on = Preflight.of(plan, 0, true, "emulated 2 GB", unknown, false);
+        Preflight off = Preflight.of(plan, 0, false, "gpu", unknown, false);
         assertThat(on.neededBytes() - off.neededBytes()).isEqualTo(plan.slabBytes() + plan.budget().activationBytes());
-        assertThat(Preflight.of(plan, GB, true, "emulated 2 GB", unknown).neededBytes()).isEqualTo(on.neededBytes() - GB);
+        assertThat(Preflight.of(plan, GB, true, "emulated 2 GB", unknown, false).neededBytes()).isEqualTo(on.neededBytes() - GB);
         assertThat(on.table().render()).contains("training and evaluation").contains("save, restore");
+    }
+
+    /** B44: what can be pinned is less than what there is. */
+    @Test
+    void where_host_memory_is_pinned_the_table_says_how_much_of_it_may_be() throws IOException {
+        machine();
+        Preflight anywhere = Preflight.of(plan(2 * GB), 0, false, "cuda:0", HostMemory.read(root), true);
+        assertThat(anywhere.table().render()).contains("pinned memory").doesNotContain("locked memory", "Windows");
+        file("proc/self/limits", "Max locked memory         65536                65536                bytes     ");
+        assertThat(Preflight.of(plan(2 * GB), 0, false, "cuda:0", HostMemory.read(root), true).table().render())
+                .contains("locked memory (ulimit -l)").contains("64.0 KB");
+        assertThat(Preflight.of(plan(2 * GB), 0, false, "emulated", HostMemory.read(root), false).table().render())
+                .doesNotContain("pinned", "locked");
+    }
+
+    @Test
+    void in_windows_half_of_the_memory_counts_as_what_can_be_pinned() throws IOException {
+        machine();
+        file("proc/version", "Linux version 5.15.90.1-microsoft-standard-WSL2 (gcc 9.3.0)");
+        assertThat(HostMemory.read(root).isInWindows()).isTrue();
+        Preflight enough = Preflight.of(plan(2 * GB), 0, false, "cuda:0", HostMemory.read(root), true).check();
+        assertThat(enough.table().render()).contains("pinned memory in Windows (WSL)").contains("32.0 GB").doesNotContain("SHORT");
+        file("proc/meminfo", "MemTotal:       6291456 kB", "MemAvailable:   6029312 kB", "SwapFree:              0 kB");
+        Preflight shortOf = Preflight.of(plan(2 * GB), 0, false, "cuda:0", HostMemory.read(root), true).check();
+        assertThat(shortOf.table().render()).contains("SHORT").contains(".wslconfig");
     }
 }

@@ -291,7 +291,7 @@ class RefusalTextTest {
         for (HostMemory.Kind kind : HostMemory.Kind.values()) {
             HostMemory memory = HostMemory.read(directory).with(new HostMemory.Limit(kind, 3 << 20, 1 << 20));
             refuses(kind.title() + " leaves 1.00 MB (1,048,576 bytes) of 3.00 MB",
-                    () -> Preflight.of(plan, 0, true, "host", memory).check());
+                    () -> Preflight.of(plan, 0, true, "host", memory, false).check());
         }
     }
 

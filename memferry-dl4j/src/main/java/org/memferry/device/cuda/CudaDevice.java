@@ -379,6 +379,11 @@ public final class CudaDevice implements Device {
     }
 
     @Override
+    public boolean pinsHostMemory() {
+        return true;
+    }
+
+    @Override
     public boolean computesBehindHost() {
         return !hostComputes();
     }
