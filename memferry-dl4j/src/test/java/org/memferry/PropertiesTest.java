@@ -23,6 +23,8 @@ class PropertiesTest {
         assertThat(MemFerryProperties.value(MemFerryProperties.DEVICE, name -> null, environment::get)).isEqualTo("emulated:1MB");
         assertThat(MemFerryProperties.value(MemFerryProperties.DEVICE, name -> "host", environment::get)).isEqualTo("host");
         assertThat(MemFerryProperties.value(MemFerryProperties.STRATEGY, name -> null, environment::get)).isNull();
+        // A68: a file of settings that was written on Windows leaves one more character at each end of a line.
+        assertThat(MemFerryProperties.value(MemFerryProperties.DEVICE, name -> "host\r", environment::get)).isEqualTo("host");
     }
 
     @Test

@@ -4,8 +4,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.memferry.Needs;
 
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,10 +17,24 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 class NativeLibraryTest {
+
+    private static final Path OUR_CLASSES = ourClasses();
+
+    private static Path ourClasses() {
+        try {
+            return Paths.get(NativeLibrary.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+        } catch (URISyntaxException e) {
+            throw new IllegalStateException(e);
+        }
+    }
 
     @Test
     void needsNoSymbolNewerThanGlibc227() throws Exception {
@@ -63,6 +80,62 @@ class NativeLibraryTest {
         Path foreign = Files.write(directory.resolve("foreign.so"), library);
         assertThat(NativeLibrary.load(foreign.toUri().toURL())).startsWith("UnsatisfiedLinkError").contains("foreign.so")
                 .doesNotContain("\n");
+    }
+
+    // A68, as far as Linux can show it
+    @Test
+    void aJarInAFolderWithBlanksServesTwoProcessesAtOnceFromOneCopyAndLeavesNoOther(@TempDir Path directory) throws Exception {
+        needNative();
+        Path folder = Files.createDirectories(directory.resolve("my programs \u00e9"));
+        Path jar = jarOfOurClasses(folder.resolve("memferry dl4j.jar"));
+        Path cache = folder.resolve("a cache");
+        Path temporary = Files.createDirectories(folder.resolve("tmp"));
+        List<Process> processes = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            ProcessBuilder builder = new ProcessBuilder(Paths.get(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx64m",
+                    "-Djava.io.tmpdir=" + temporary, "-Dorg.bytedeco.javacpp.cachedir=" + cache, "-cp",
+                    jar + File.pathSeparator + System.getProperty("java.class.path").replace(OUR_CLASSES.toString() + File.pathSeparator, ""),
+                    Child.class.getName());
+            builder.environment().put("LC_ALL", "C.UTF-8");
+            processes.add(builder.redirectErrorStream(true).start());
+        }
+        for (Process process : processes) {
+            try (InputStream in = process.getInputStream()) {
+                String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+                assertThat(text.trim()).isEqualTo("null from " + jar.getFileName());
+            }
+            assertThat(process.waitFor()).isZero();
+        }
+        try (Stream<Path> copies = Files.walk(folder)) {
+            assertThat(copies.filter(file -> file.getFileName().toString().equals("libmemferry.so"))).hasSize(1)
+                    .allMatch(copy -> copy.startsWith(cache));
+        }
+        try (Stream<Path> left = Files.walk(temporary)) {
+            assertThat(left.filter(file -> file.toString().contains("memferry"))).isEmpty();
+        }
+    }
+
+    private static Path jarOfOurClasses(Path jar) throws IOException {
+        try (OutputStream out = Files.newOutputStream(jar); ZipOutputStream zip = new ZipOutputStream(out); Stream<Path> files = Files.walk(OUR_CLASSES)) {
+            for (Path file : files.filter(Files::isRegularFile).collect(Collectors.toList())) {
+                zip.putNextEntry(new ZipEntry(OUR_CLASSES.relativize(file).toString()));
+                Files.copy(file, zip);
+            }
+        }
+        return jar;
+    }
+
+    /** Loads the library in a process of its own. */
+    public static final class Child {
+
+        private Child() {
+        }
+
+        /** Prints why the library is not there, or null, and the jar that it came from. */
+        public static void main(String[] args) throws Exception {
+            String failure = NativeLibrary.load();
+            System.out.println(failure + " from " + Paths.get(NativeLibrary.class.getProtectionDomain().getCodeSource().getLocation().toURI()).getFileName());
+        }
     }
 
     private static void needNative() {
