@@ -2,8 +2,9 @@ package org.memferry.parity;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 
 import org.deeplearning4j.nn.api.Model;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,11 +21,22 @@ class VerifiedFamiliesTest {
 
     private static final int STEPS = 2;
 
-    /** What is not verified, by the beginning of a family's name, and a part of the reason. */
-    private static final Map<String, String> NOT_VERIFIED = Map.of("todo", "todo");
+    /** Every third family unless all are asked for. */
+    private static final int SHARE = System.getProperty("memferry.parity", "sample").matches("wide|full") ? 1 : 3;
+    private static final String FAMILY = System.getProperty("memferry.families", ".*");
 
-    static Stream<Family> families() {
-        return Families.runnable().stream().filter(f -> f.name().matches(System.getProperty("memferry.families", ".*")));
+    /** What is not verified, and a part of the reason. */
+    private static final Map<String, String> NOT_VERIFIED = Map.of("one-class-output", "OCNNOutputLayer",
+            "graves-lstm-tbptt", "truncated", "masked-last-step-tbptt", "truncated", "graph-tbptt", "truncated");
+
+    static List<Family> families() {
+        List<Family> families = new ArrayList<>();
+        for (int i = 0; i < Families.runnable().size(); i += SHARE) {
+            if (Families.runnable().get(i).name().matches(FAMILY)) {
+                families.add(Families.runnable().get(i));
+            }
+        }
+        return families;
     }
 
     @ParameterizedTest(name = "{0}")
@@ -40,12 +52,17 @@ class VerifiedFamiliesTest {
                 long root = Nd4j.getRandom().rootState();
                 long node = Nd4j.getRandom().nodeState();
                 family.fit(verified, step);
-                assertThat(new long[] {Nd4j.getRandom().rootState(), Nd4j.getRandom().nodeState()}).containsExactly(root, node);
+                assertThat(new long[] {Nd4j.getRandom().rootState(), Nd4j.getRandom().nodeState()}).as("random generator")
+                        .containsExactly(root, node);
                 Snapshot.of(plain, null).assertIdentical(Snapshot.of(verified, null), "after step " + step);
             }
             Verification found = ferry.verification();
-            System.out.println("SWEEP " + family.name() + " | " + found);
             assertThat(found.difference()).isEmpty();
+            if (NOT_VERIFIED.containsKey(family.name())) {
+                assertThat(found.notVerified()).hasValueSatisfying(reason -> assertThat(reason).contains(NOT_VERIFIED.get(family.name())));
+            } else {
+                assertThat(found.isComplete()).as("%s", found).isTrue();
+            }
         }
     }
 
