@@ -49,6 +49,9 @@ final class EpochLine {
         }
         add(line, "pinned host: %s", Sizes.format(device.metrics().hostBytes()));
         add(line, "plan deviations: %d", now.deviations - last.deviations);
+        if (ferry.verification().asked() > 0) {
+            add(line, "%s", ferry.verification());
+        }
         return line.toString();
     }
 

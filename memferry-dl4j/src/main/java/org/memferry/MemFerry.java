@@ -19,6 +19,7 @@ import org.memferry.planner.Simulator;
 import org.memferry.report.ForecastTable;
 import org.memferry.report.TimelinePage;
 import org.memferry.report.TraceJson;
+import org.memferry.report.Verification;
 
 import java.io.File;
 import java.util.List;
@@ -219,6 +220,14 @@ public final class MemFerry implements AutoCloseable {
     /** What attaching needed of the host and what the host had, added up before anything was taken. */
     public String preflightTable() {
         return ferry.preflight().render();
+    }
+
+    /**
+     * What came of {@link MemFerryConfig.Builder#verifyFirstSteps} so far: how many iterations were those of stock DL4J bit for bit, and what
+     * differed or why no more were verified. Stays readable after {@link #close()}.
+     */
+    public Verification verification() {
+        return ferry.verification();
     }
 
     /** What this attachment holds and did. */

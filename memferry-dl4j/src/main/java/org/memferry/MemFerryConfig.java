@@ -80,6 +80,10 @@ public final class MemFerryConfig implements Serializable {
         if (spill != null) {
             b.spillToHost(spill);
         }
+        Integer verified = MemFerryProperties.count(MemFerryProperties.VERIFY_FIRST_STEPS);
+        if (verified != null) {
+            b.verifyFirstSteps(verified);
+        }
         return b.build();
     }
 
@@ -135,6 +139,7 @@ public final class MemFerryConfig implements Serializable {
                 .update(settings.updateThreads, settings.eagerUpdate)
                 .strategy(settings.strategy, settings.profileFile)
                 .spillToHost(settings.spillToHost)
+                .verify(settings.verifiedSteps)
                 .listener(listener)
                 .build();
     }
@@ -157,6 +162,7 @@ public final class MemFerryConfig implements Serializable {
         private Strategy strategy;
         private File profileFile;
         private boolean spillToHost;
+        private int verifiedSteps;
 
         private Builder() {
         }
@@ -176,6 +182,7 @@ public final class MemFerryConfig implements Serializable {
             b.strategy = strategy;
             b.profileFile = profileFile;
             b.spillToHost = spillToHost;
+            b.verifiedSteps = verifiedSteps;
             return b;
         }
 
@@ -329,6 +336,29 @@ public final class MemFerryConfig implements Serializable {
          */
         public Builder spillToHost(boolean spill) {
             this.spillToHost = spill;
+            return this;
+        }
+
+        /**
+         * Trains the first iterations on a stock DL4J copy of the network as well, and compares score, parameters and updater state bit for
+         * bit. What was found is in {@link MemFerry#verification()} and in one line of the log; training itself gives the same bits as
+         * without this. At a difference {@code fit} throws an {@link org.memferry.base.DifferenceException} at the end of that iteration,
+         * naming the first element that differs.
+         *
+         * <p>The copy is in host memory and needs as much as plain DL4J on the CPU: parameters, gradients, updater state, activations. Where the
+         * host has less, on ND4J's CUDA backend, with truncated back-propagation, with layers or update rules of the program's own, and
+         * with listeners that may change gradients, nothing is verified, and a warning and {@link MemFerry#verification()} say why. The
+         * copy uses the configuration's own objects: what you have written yourself of them (activations, losses, preprocessors) is
+         * called twice.
+         *
+         * @param steps how many iterations; 0, the default, for none
+         */
+        public Builder verifyFirstSteps(int steps) {
+            if (steps < 0) {
+                throw new RefusedException("verifyFirstSteps: " + steps + " (expected: at least 1 iteration to train beside a stock copy, or "
+                        + "0 for none)");
+            }
+            this.verifiedSteps = steps;
             return this;
         }
 

@@ -69,6 +69,13 @@ public final class MemFerryProperties {
     public static final String SPILL_TO_HOST = "org.memferry.spillToHost";
 
     /**
+     * Applicability: every attachment, on ND4J's CPU backends<br>
+     * Description: iterations to train on a stock copy too and to compare, as in {@link MemFerryConfig.Builder#verifyFirstSteps}<br>
+     * Default: 0
+     */
+    public static final String VERIFY_FIRST_STEPS = "org.memferry.verifyFirstSteps";
+
+    /**
      * Applicability: every attachment<br>
      * Description: {@code warn} attaches although the host seems to have too little memory, with a warning<br>
      * Default: none, such an attachment is refused
@@ -121,5 +128,20 @@ public final class MemFerryProperties {
             return value == null ? null : Boolean.valueOf(value);
         }
         throw new RefusedException(property + ": '" + value + "' (expected: true or false, or leave it unset)");
+    }
+
+    /**
+     * Value of a property that is a whole number.
+     *
+     * @return null if it is not set
+     * @throws RefusedException if it is anything else
+     */
+    static Integer count(String property) {
+        String value = value(property);
+        try {
+            return value == null ? null : Integer.valueOf(value);
+        } catch (NumberFormatException e) {
+            throw new RefusedException(property + ": '" + value + "' (expected: a whole number, or leave it unset)");
+        }
     }
 }

@@ -19,6 +19,7 @@ class PropertiesTest {
     @Test
     void a_property_has_a_twin_in_the_environment_and_goes_before_it() {
         assertThat(MemFerryProperties.environmentName(MemFerryProperties.DEVICE_MEMORY)).isEqualTo("MEMFERRY_DEVICE_MEMORY");
+        assertThat(MemFerryProperties.environmentName(MemFerryProperties.VERIFY_FIRST_STEPS)).isEqualTo("MEMFERRY_VERIFY_FIRST_STEPS");
         Map<String, String> environment = Map.of("MEMFERRY_DEVICE", " emulated:1MB ", "MEMFERRY_STRATEGY", " ");
         assertThat(MemFerryProperties.value(MemFerryProperties.DEVICE, name -> null, environment::get)).isEqualTo("emulated:1MB");
         assertThat(MemFerryProperties.value(MemFerryProperties.DEVICE, name -> "host", environment::get)).isEqualTo("host");
@@ -31,17 +32,19 @@ class PropertiesTest {
     void the_configuration_of_the_properties_is_the_one_they_name() {
         Map<String, String> set = Map.of(MemFerryProperties.DEVICE, "emulated,h2d=12", MemFerryProperties.DEVICE_MEMORY, "3MB",
                 MemFerryProperties.HEADROOM, "1MB", MemFerryProperties.STRATEGY, "zero_offload", MemFerryProperties.EAGER_UPDATE, "false",
-                MemFerryProperties.PROFILE, "no-such-file.json");
+                MemFerryProperties.PROFILE, "no-such-file.json", MemFerryProperties.VERIFY_FIRST_STEPS, " 3 ");
         set.forEach(System::setProperty);
         try (MemFerry ferry = MemFerry.attach(network(), MemFerryConfig.fromProperties())) {
             assertThat(ferry.plan().budget().deviceBytes()).isEqualTo(3 << 20);
             assertThat(ferry.plan().budget().headroomBytes()).isEqualTo(1 << 20);
             assertThat(ferry.plan().updateTiming()).isEqualTo(UpdateTiming.AFTER_BACKWARD);
+            assertThat(ferry.verification().asked()).isEqualTo(3);
         } finally {
             set.keySet().forEach(System::clearProperty);
         }
         try (MemFerry ferry = MemFerry.attach(network(), MemFerryConfig.fromProperties())) {
             assertThat(ferry.plan().budget().deviceBytes()).isEqualTo(Long.MAX_VALUE);
+            assertThat(ferry.verification().asked()).isZero();
         }
     }
 

@@ -12,7 +12,7 @@ final class Settings {
 
     /** The properties, without their prefix. */
     static final List<String> NAMES = List.of("enabled", "device", "deviceMemory", "headroom", "strategy", "profile", "eagerUpdate", "spillToHost",
-            "preflight", "update.threads", "update.kernel");
+            "verifyFirstSteps", "preflight", "update.threads", "update.kernel");
     static final String PREFIX = "org.memferry.";
     private static final String ENABLED = "enabled";
 

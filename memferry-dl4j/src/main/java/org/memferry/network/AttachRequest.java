@@ -27,6 +27,7 @@ public final class AttachRequest {
     private final Strategy strategy;
     private final File profileFile;
     private final boolean spillToHost;
+    private final int verifiedSteps;
     private final Function<Ferry, TrainingListener> listener;
     private final boolean unattended;
 
@@ -44,6 +45,7 @@ public final class AttachRequest {
         this.strategy = b.strategy;
         this.profileFile = b.profileFile;
         this.spillToHost = b.spillToHost;
+        this.verifiedSteps = b.verifiedSteps;
         this.listener = b.listener;
         this.unattended = b.unattended;
     }
@@ -64,7 +66,8 @@ public final class AttachRequest {
      */
     public AttachRequest unattended() {
         Builder b = builder(device, ownsDevice).shapes(batch, inputTypes).placements(rules, parameterSlots).headroom(headroomBytes)
-                .update(updateThreads, eagerUpdate).strategy(strategy, profileFile).spillToHost(spillToHost).listener(listener);
+                .update(updateThreads, eagerUpdate).strategy(strategy, profileFile).spillToHost(spillToHost).verify(verifiedSteps)
+                .listener(listener);
         b.unattended = true;
         return b.build();
     }
@@ -133,6 +136,11 @@ public final class AttachRequest {
         return spillToHost;
     }
 
+    /** Iterations that a stock copy trains too; 0 for none. */
+    int verifiedSteps() {
+        return verifiedSteps;
+    }
+
     TrainingListener listenerFor(Ferry ferry) {
         return listener == null ? new PhaseListener(ferry) : listener.apply(ferry);
     }
@@ -153,6 +161,7 @@ public final class AttachRequest {
         private Strategy strategy;
         private File profileFile;
         private boolean spillToHost;
+        private int verifiedSteps;
         private Function<Ferry, TrainingListener> listener;
         private boolean unattended;
 
@@ -214,6 +223,12 @@ public final class AttachRequest {
         /** Whether workspace blocks that do not fit on the device are placed in host memory; false, the default, refuses them. */
         public Builder spillToHost(boolean spill) {
             this.spillToHost = spill;
+            return this;
+        }
+
+        /** How many iterations a stock copy trains beside the network, to compare; 0, the default, for none. */
+        public Builder verify(int steps) {
+            this.verifiedSteps = steps;
             return this;
         }
 

@@ -20,8 +20,9 @@ public final class CallStack {
     /** Where both kinds of network compute an iteration; no arguments. */
     private static final String COMPUTES = "computeGradientAndScore";
 
-    /** Parts of DL4J that train copies of a network on threads of their own. */
-    private static final List<String> COPIERS = List.of("org.deeplearning4j.parallelism.", "org.deeplearning4j.spark.");
+    /** Who trains copies of a network on threads of their own. */
+    private static final List<String> COPIERS = List.of("org.deeplearning4j.parallelism.", "org.deeplearning4j.spark.",
+            StockTwin.class.getName());
 
     private CallStack() {
     }

@@ -3,6 +3,7 @@ package org.memferry.network;
 import org.deeplearning4j.nn.gradient.DefaultGradient;
 import org.deeplearning4j.nn.graph.ComputationGraph;
 import org.deeplearning4j.nn.graph.vertex.BaseWrapperVertex;
+import org.deeplearning4j.nn.layers.AbstractLayer;
 import org.deeplearning4j.nn.layers.FrozenLayer;
 import org.deeplearning4j.nn.layers.FrozenLayerWithBackprop;
 import org.deeplearning4j.nn.layers.recurrent.BidirectionalLayer;
@@ -17,7 +18,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The fields of DL4J that have no setter and must be swapped on an initialised network. The only reflection into DL4J; a test names
+ * The fields of DL4J that have no setter or getter and must be swapped, or copied, on an initialised network. The only reflection into DL4J; a test names
  * every field here and fails when DL4J moves one.
  */
 enum Dl4jFields {
@@ -30,6 +31,9 @@ enum Dl4jFields {
     GRAPH_GRADIENTS(ComputationGraph.class, "flattenedGradients"),
     GRAPH_GRADIENT(ComputationGraph.class, "gradient"),
     GRAPH_SOLVER(ComputationGraph.class, "solver"),
+    GRAPH_LABELS(ComputationGraph.class, "labels"),
+    LAYER_MASK(AbstractLayer.class, "maskArray"),
+    LAYER_MASK_STATE(AbstractLayer.class, "maskState"),
     BIDIRECTIONAL_FORWARD(BidirectionalLayer.class, "fwd"),
     BIDIRECTIONAL_BACKWARD(BidirectionalLayer.class, "bwd"),
     BIDIRECTIONAL_PARAMS(BidirectionalLayer.class, "paramsView"),

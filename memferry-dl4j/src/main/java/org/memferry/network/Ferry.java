@@ -39,6 +39,7 @@ import org.memferry.plan.UpdateTiming;
 import org.memferry.report.MemoryInfo;
 import org.memferry.report.MemoryTable;
 import org.memferry.report.PlanTable;
+import org.memferry.report.Verification;
 import org.memferry.shadow.Lease;
 import org.memferry.shadow.ShadowLayer;
 import org.memferry.shadow.ShadowModel;
@@ -121,6 +122,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private FerryAccumulator accumulator;
     private TrainingListener listener;
     private final Planning planning;
+    /** Trains a stock copy beside the first iterations; null if nobody asked. */
+    private final Verifier verifier;
     private MemoryTable preflight;
     private FirstConvolution firstConvolution;
     private Plan plan;
@@ -162,6 +165,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         this.type = adapter.dataType();
         this.rank2 = rank2;
         this.updateEngine = updateEngine;
+        this.verifier = request.verifiedSteps() == 0 ? null : new Verifier(adapter, request.verifiedSteps());
         this.remains = new Remains(device, updateEngine, request.ownsDevice());
         this.cleanable = CLEANER.register(this, remains);
         long bytes = Math.multiplyExact(adapter.countParameters(), (long) RegionArrays.elementBytes(type));
@@ -339,7 +343,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         return Math.multiplyExact(elements, (long) RegionArrays.elementBytes(adapter.dataType()));
     }
 
-    private static List<UnitBinding> bindings(NetworkAdapter adapter, List<NetworkUnit> units, INDArray flat) {
+    static List<UnitBinding> bindings(NetworkAdapter adapter, List<NetworkUnit> units, INDArray flat) {
         List<UnitBinding> bindings = new ArrayList<>();
         for (NetworkUnit unit : units) {
             bindings.add(new UnitBinding(unit, (offset, length) -> MultiLayerAdapter.view(flat, unit.offset + offset, length)));
@@ -431,7 +435,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     private void makeStateArray(long count) {
         Region region = state;
-        stateArray = count == 0 ? null : RegionArrays.trackedVector(region, 0, type, count, rank2, () -> checkOpen(region));
+        stateArray = count == 0 ? null : RegionArrays.trackedVector(region, 0, type, count, rank2, () -> {
+            checkOpen(region);
+            arraysGiven();
+        });
     }
 
     private void bindMaster(int index, ShadowLayer layer) {
@@ -474,6 +481,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         accumulator = new FerryAccumulator(this);
         adapter.setUpdater(updater);
         adapter.setAccumulator(accumulator);
+        if (verifier != null) {
+            verifier.rulesReplaced();
+        }
     }
 
     private HostUpdate hostUpdate() {
@@ -685,6 +695,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         Plan next = planning.opening(plan);
         if (next != plan) {
             replan(next);
+        }
+        if (verifier != null) {
+            verifier.opening(units, master, gradients, state, blocks.layout(), updater, listener);
         }
         shadow.engine().measure(planning.clock());
         if (recording && recorder.opens(System.nanoTime())) {
@@ -1079,6 +1092,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             if (recording) {
                 recorder.closes(System.nanoTime());
             }
+            if (verifier != null) {
+                verifier.closing(master, state);
+            }
         }
     }
 
@@ -1096,6 +1112,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     private void userTouchesParameters() {
         checkOpen();
+        arraysGiven();
         shadow.written();
         if (!cloningNamed && CallerCheck.isKeptInMemory()) {
             cloningNamed = true;
@@ -1107,7 +1124,19 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     private void userTouchesLayer(int unit) {
         checkOpen();
+        arraysGiven();
         shadow.written(unit);
+    }
+
+    private void arraysGiven() {
+        if (verifier != null) {
+            verifier.arraysGiven();
+        }
+    }
+
+    /** What came of training beside a stock copy so far. */
+    public Verification verification() {
+        return verifier == null ? Verification.of(0).build() : verifier.verification();
     }
 
     private void checkOpen() {
@@ -1399,6 +1428,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         closeAsked = true;
         if (closed) {
             return;
+        }
+        if (verifier != null) {
+            verifier.close();
         }
         giveBackAll();
         LIVE.removeIf(r -> r.get() == null || r.get() == this);

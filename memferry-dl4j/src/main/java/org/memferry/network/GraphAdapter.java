@@ -267,6 +267,37 @@ final class GraphAdapter extends NetworkAdapter {
     }
 
     @Override
+    IterationData data() {
+        return new IterationData(net.getInputs(), (INDArray[]) Dl4jFields.GRAPH_LABELS.get(net), net.getInputMaskArrays(),
+                net.getLabelMaskArrays());
+    }
+
+    @Override
+    void fit(IterationData data) {
+        net.fit(data.inputs(), data.labels(), data.inputMasks(), data.labelMasks());
+    }
+
+    @Override
+    void copyMasks(NetworkAdapter to) {
+        // They go with the data, and DL4J hands them on through the vertices.
+    }
+
+    @Override
+    void setIteration(int iteration) {
+        net.getConfiguration().setIterationCount(iteration);
+    }
+
+    @Override
+    List<Layer> layers() {
+        return List.of(net.getLayers());
+    }
+
+    @Override
+    List<GraphVertex> vertices() {
+        return List.of(net.getVertices());
+    }
+
+    @Override
     int segmentSteps() {
         ComputationGraphConfiguration conf = net.getConfiguration();
         return conf.getBackpropType() == BackpropType.TruncatedBPTT ? conf.getTbpttFwdLength() : 0;

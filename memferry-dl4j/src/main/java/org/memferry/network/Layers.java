@@ -3,6 +3,7 @@ package org.memferry.network;
 import org.deeplearning4j.nn.api.Layer;
 import org.deeplearning4j.nn.graph.vertex.GraphVertex;
 import org.deeplearning4j.nn.graph.vertex.impl.FrozenVertex;
+import org.deeplearning4j.nn.layers.AbstractLayer;
 import org.deeplearning4j.nn.layers.FrozenLayer;
 import org.deeplearning4j.nn.layers.recurrent.BidirectionalLayer;
 import org.deeplearning4j.nn.layers.samediff.SameDiffGraphVertex;
@@ -79,5 +80,24 @@ final class Layers {
             return unfrozen(unit.vertex) instanceof SameDiffGraphVertex;
         }
         return any(unit.layer, l -> l instanceof SameDiffLayer || l instanceof SameDiffOutputLayer);
+    }
+
+    /** Lets a layer have the masks that another one of the same configuration has, in all that it wraps. */
+    static void copyMask(Layer from, Layer to) {
+        if (from instanceof BidirectionalLayer) {
+            for (Dl4jFields direction : List.of(Dl4jFields.BIDIRECTIONAL_FORWARD, Dl4jFields.BIDIRECTIONAL_BACKWARD)) {
+                copyMask((Layer) direction.get(from), (Layer) direction.get(to));
+            }
+            return;
+        }
+        if (from instanceof BaseWrapperLayer) {
+            copyMask(((BaseWrapperLayer) from).getUnderlying(), ((BaseWrapperLayer) to).getUnderlying());
+        }
+        if (from instanceof AbstractLayer) {
+            Dl4jFields.LAYER_MASK.set(to, Dl4jFields.LAYER_MASK.get(from));
+            Dl4jFields.LAYER_MASK_STATE.set(to, Dl4jFields.LAYER_MASK_STATE.get(from));
+        } else {
+            to.setMaskArray(from.getMaskArray());
+        }
     }
 }

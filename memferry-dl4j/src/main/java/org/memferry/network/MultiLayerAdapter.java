@@ -9,6 +9,7 @@ import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.WorkspaceMode;
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.gradient.Gradient;
+import org.deeplearning4j.nn.graph.vertex.GraphVertex;
 import org.deeplearning4j.nn.layers.FrozenLayer;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
@@ -273,6 +274,40 @@ final class MultiLayerAdapter extends NetworkAdapter {
     @Override
     INDArray[] inputs() {
         return new INDArray[] {net.getInput()};
+    }
+
+    @Override
+    IterationData data() {
+        return new IterationData(inputs(), new INDArray[] {net.getLabels()}, null, null);
+    }
+
+    @Override
+    void fit(IterationData data) {
+        net.fit(data.inputs()[0], data.labels()[0]);
+    }
+
+    /** A MultiLayerNetwork keeps no mask that it was given: each layer has what has become of it there. */
+    @Override
+    void copyMasks(NetworkAdapter to) {
+        List<Layer> others = to.layers();
+        for (int i = 0; i < others.size(); i++) {
+            Layers.copyMask(net.getLayer(i), others.get(i));
+        }
+    }
+
+    @Override
+    void setIteration(int iteration) {
+        net.setIterationCount(iteration);
+    }
+
+    @Override
+    List<Layer> layers() {
+        return List.of(net.getLayers());
+    }
+
+    @Override
+    List<GraphVertex> vertices() {
+        return List.of();
     }
 
     @Override

@@ -1,11 +1,13 @@
 package org.memferry.network;
 
+import org.deeplearning4j.nn.api.Layer;
 import org.deeplearning4j.nn.api.Model;
 import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.WorkspaceMode;
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.gradient.Gradient;
 import org.deeplearning4j.nn.graph.ComputationGraph;
+import org.deeplearning4j.nn.graph.vertex.GraphVertex;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
 import org.deeplearning4j.optimize.Solver;
@@ -153,6 +155,24 @@ abstract class NetworkAdapter {
 
     /** The inputs set for the present iteration. */
     abstract INDArray[] inputs();
+
+    /** What DL4J was given for the present iteration. */
+    abstract IterationData data();
+
+    /** One training iteration on the data of a network of the same configuration. */
+    abstract void fit(IterationData data);
+
+    /** Lets the layers of a network of the same configuration have the masks of this one's, where {@link #data()} does not hold them. */
+    abstract void copyMasks(NetworkAdapter to);
+
+    /** Sets the count of iterations. */
+    abstract void setIteration(int iteration);
+
+    /** Every layer, with parameters or without. */
+    abstract List<Layer> layers();
+
+    /** Every vertex of a graph; none in a MultiLayerNetwork. */
+    abstract List<GraphVertex> vertices();
 
     /** Steps of time that are trained at once; 0 for all of them. */
     abstract int segmentSteps();

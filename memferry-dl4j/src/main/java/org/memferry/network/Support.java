@@ -11,6 +11,7 @@ import org.memferry.device.cuda.CudaDevice;
 import org.memferry.nd4j.CudaBuild;
 import org.memferry.nd4j.RegionArrays;
 import org.nd4j.linalg.activations.Activation;
+import org.nd4j.linalg.api.rng.Random;
 import org.nd4j.linalg.factory.Nd4j;
 import org.nd4j.linalg.lossfunctions.LossFunctions;
 import org.nd4j.versioncheck.VersionCheck;
@@ -142,12 +143,24 @@ final class Support {
         return version;
     }
 
-    /** Found out once, from what a network of one parameter pair makes of a row; draws no random number. */
+    /** Found out once, from what a network of one parameter pair makes of a row. */
     private static final class Rank {
 
         static final boolean ROW = row();
 
         private static boolean row() {
+            // Building a configuration sets the seed of ND4J's generator, which is the program's.
+            Random random = Nd4j.getRandom();
+            long rootState = random.rootState();
+            long nodeState = random.nodeState();
+            try {
+                return rowOfNetwork();
+            } finally {
+                random.setStates(rootState, nodeState);
+            }
+        }
+
+        private static boolean rowOfNetwork() {
             MultiLayerNetwork net = new MultiLayerNetwork(new NeuralNetConfiguration.Builder().list()
                     .layer(new OutputLayer.Builder(LossFunctions.LossFunction.MSE).nIn(1).nOut(1)
                             .activation(Activation.IDENTITY).build()).build());

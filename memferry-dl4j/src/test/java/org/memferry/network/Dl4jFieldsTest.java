@@ -9,12 +9,14 @@ import java.util.EnumMap;
 import java.util.Map;
 
 import org.deeplearning4j.nn.api.Layer;
+import org.deeplearning4j.nn.api.MaskState;
 import org.deeplearning4j.nn.conf.layers.samediff.SameDiffVertex;
 import org.deeplearning4j.nn.gradient.DefaultGradient;
 import org.deeplearning4j.nn.gradient.Gradient;
 import org.deeplearning4j.nn.graph.ComputationGraph;
 import org.deeplearning4j.nn.graph.vertex.BaseWrapperVertex;
 import org.deeplearning4j.nn.graph.vertex.GraphVertex;
+import org.deeplearning4j.nn.layers.AbstractLayer;
 import org.deeplearning4j.nn.layers.FrozenLayer;
 import org.deeplearning4j.nn.layers.FrozenLayerWithBackprop;
 import org.deeplearning4j.nn.layers.recurrent.BidirectionalLayer;
@@ -47,6 +49,9 @@ class Dl4jFieldsTest {
         expect(Dl4jFields.GRAPH_GRADIENTS, ComputationGraph.class, "flattenedGradients", INDArray.class);
         expect(Dl4jFields.GRAPH_GRADIENT, ComputationGraph.class, "gradient", Gradient.class);
         expect(Dl4jFields.GRAPH_SOLVER, ComputationGraph.class, "solver", Solver.class);
+        expect(Dl4jFields.GRAPH_LABELS, ComputationGraph.class, "labels", INDArray[].class);
+        expect(Dl4jFields.LAYER_MASK, AbstractLayer.class, "maskArray", INDArray.class);
+        expect(Dl4jFields.LAYER_MASK_STATE, AbstractLayer.class, "maskState", MaskState.class);
         expect(Dl4jFields.BIDIRECTIONAL_FORWARD, BidirectionalLayer.class, "fwd", Layer.class);
         expect(Dl4jFields.BIDIRECTIONAL_BACKWARD, BidirectionalLayer.class, "bwd", Layer.class);
         expect(Dl4jFields.BIDIRECTIONAL_PARAMS, BidirectionalLayer.class, "paramsView", INDArray.class);

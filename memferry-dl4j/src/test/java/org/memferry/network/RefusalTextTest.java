@@ -26,6 +26,7 @@ import java.util.zip.ZipFile;
 import java.util.zip.ZipOutputStream;
 
 import org.assertj.core.api.SoftAssertions;
+import org.bytedeco.javacpp.FloatPointer;
 import org.deeplearning4j.nn.api.OptimizationAlgorithm;
 import org.deeplearning4j.nn.api.Updater;
 import org.deeplearning4j.nn.conf.MultiLayerConfiguration;
@@ -45,6 +46,7 @@ import org.memferry.MemFerryConfig;
 import org.memferry.MemFerryListener;
 import org.memferry.MemFerryProperties;
 import org.memferry.MemFerryRuntime;
+import org.memferry.base.DifferenceException;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
@@ -86,6 +88,9 @@ import org.memferry.update.ElementType;
 import org.memferry.update.RuleStep;
 import org.memferry.update.UpdateRange;
 import org.nd4j.linalg.api.buffer.DataType;
+import org.nd4j.linalg.api.memory.pointers.PagedPointer;
+import org.nd4j.linalg.api.ndarray.INDArray;
+import org.nd4j.linalg.factory.Nd4j;
 import org.nd4j.linalg.learning.regularization.Regularization;
 import org.nd4j.linalg.learning.regularization.L2Regularization;
 import org.nd4j.linalg.learning.config.AdaGrad;
@@ -121,7 +126,8 @@ class RefusalTextTest {
     /** Provokes a refusal whose text must contain what was wrong. */
     private void refuses(String wrong, Action action) {
         Throwable thrown = catchThrowable(action::run);
-        assertThat(thrown).as("provoked with %s", wrong).isInstanceOfAny(RefusedException.class, OutOfMemoryException.class);
+        assertThat(thrown).as("provoked with %s", wrong).isInstanceOfAny(RefusedException.class, OutOfMemoryException.class,
+                DifferenceException.class);
         String text = thrown.getMessage();
         softly.assertThat(text).contains(wrong);
         softly.assertThat(text.length()).as("length of '%s'", text).isGreaterThan(60);
@@ -138,6 +144,7 @@ class RefusalTextTest {
         refuses("parameterSlots: 1", () -> MemFerryConfig.builder().parameterSlots(1));
         refuses("'lots'", () -> MemFerryConfig.builder().headroom("lots"));
         refuses("NONE", () -> MemFerryConfig.builder().strategy(Strategy.NONE));
+        refuses("verifyFirstSteps: -1", () -> MemFerryConfig.builder().verifyFirstSteps(-1));
         refuses("RESIDENT, DIRECT", () -> PlacementRules.none().place("0", Placement.RESIDENT, Placement.DIRECT));
         refuses("NONE", () -> PlacementRules.none().placeGradient("0", GradientHome.NONE));
     }
@@ -145,6 +152,7 @@ class RefusalTextTest {
     private void properties() {
         with(Map.of(MemFerryProperties.DEVICE_MEMORY, "6GB"), () -> refuses("'6GB'", MemFerryConfig::fromProperties));
         with(Map.of(MemFerryProperties.STRATEGY, "fast"), () -> refuses("'fast'", MemFerryConfig::fromProperties));
+        with(Map.of(MemFerryProperties.VERIFY_FIRST_STEPS, "a few"), () -> refuses("'a few'", MemFerryConfig::fromProperties));
         with(Map.of(MemFerryProperties.EAGER_UPDATE, "yes"), () -> refuses("'yes'", MemFerryConfig::fromProperties));
     }
 
@@ -353,6 +361,18 @@ class RefusalTextTest {
                 (proxy, method, arguments) -> method.getName().equals("canUseInPlace") ? Boolean.FALSE : method.invoke(device, arguments));
     }
 
+    private void differences() {
+        MultiLayerNetwork damaged = network(configuration());
+        damaged.init();
+        try (MemFerry ferry = MemFerry.attach(damaged, MemFerryConfig.builder().verifyFirstSteps(2).build())) {
+            FloatPointer memory = new FloatPointer(new PagedPointer(RegionArrays.firstElement(damaged.params())));
+            INDArray data = Nd4j.ones(3, 2);
+            damaged.fit(data, data);
+            memory.put(3, memory.get(3) + 1);
+            refuses("parameter W of layer 0 (OutputLayer) differs first at element 3 of 4", () -> damaged.fit(data, data));
+        }
+    }
+
     private void sizes() {
         MultiLayerConfiguration wide = new NeuralNetConfiguration.Builder().list()
                 .layer(new EmbeddingLayer.Builder().nIn(60_000_000).nOut(40).build())
@@ -454,6 +474,7 @@ class RefusalTextTest {
         }
         preflights();
         networks();
+        differences();
         sizes();
         files();
         traces();
@@ -475,7 +496,7 @@ class RefusalTextTest {
             for (Path source : sources.filter(p -> p.toString().endsWith(".java")).sorted().collect(Collectors.toList())) {
                 List<String> lines = Files.readAllLines(source, StandardCharsets.UTF_8);
                 for (int i = 0; i < lines.size(); i++) {
-                    boolean makes = lines.get(i).matches(".*new (RefusedException|OutOfMemoryException)\\(.*");
+                    boolean makes = lines.get(i).matches(".*new (RefusedException|OutOfMemoryException|DifferenceException)\\(.*");
                     if (makes && !walked(walked, source, lines, i)) {
                         missing.add(source.getFileName() + ": " + lines.get(i).trim());
                     }
