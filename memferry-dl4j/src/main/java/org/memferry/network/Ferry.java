@@ -2,12 +2,9 @@ package org.memferry.network;
 
 import org.deeplearning4j.nn.api.Model;
 import org.deeplearning4j.nn.api.Trainable;
-import org.deeplearning4j.nn.conf.WorkspaceMode;
-import org.deeplearning4j.nn.conf.layers.BaseLayer;
 import org.deeplearning4j.nn.gradient.Gradient;
 import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
 import org.deeplearning4j.nn.workspace.LayerWorkspaceMgr;
-import org.deeplearning4j.optimize.api.TrainingListener;
 import org.deeplearning4j.optimize.solvers.accumulation.GradientsAccumulator;
 import org.memferry.base.MemFerryException;
 import org.memferry.base.OutOfMemoryException;
@@ -16,9 +13,7 @@ import org.memferry.base.Sizes;
 import org.memferry.device.Device;
 import org.memferry.device.Devices;
 import org.memferry.device.Region;
-import org.memferry.device.TimelineListener;
 import org.memferry.engine.EngineMetrics;
-import org.memferry.engine.GradientListener;
 import org.memferry.engine.IterationEngine;
 import org.memferry.engine.IterationEngine.Phase;
 import org.memferry.engine.Program;
@@ -27,29 +22,21 @@ import org.memferry.nd4j.LayerScopes;
 import org.memferry.nd4j.RegionArrays;
 import org.memferry.nd4j.SlotScratch;
 import org.memferry.nd4j.ThreadWorkspaces;
-import org.memferry.plan.GradientHome;
-import org.memferry.plan.LayerPlan;
 import org.memferry.plan.MeasuredRun;
 import org.memferry.plan.NetworkDescription;
-import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
 import org.memferry.plan.Timeline;
-import org.memferry.plan.UpdateTiming;
 import org.memferry.report.MemoryInfo;
 import org.memferry.report.MemoryTable;
 import org.memferry.report.PlanTable;
 import org.memferry.report.Verification;
-import org.memferry.shadow.Lease;
 import org.memferry.shadow.ShadowLayer;
 import org.memferry.shadow.ShadowModel;
-import org.memferry.update.ElementType;
 import org.memferry.update.UpdateEngine;
-import org.nd4j.linalg.api.buffer.DataType;
 import org.nd4j.linalg.api.memory.MemoryWorkspace;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.factory.Nd4j;
-import org.nd4j.linalg.learning.config.IUpdater;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -57,16 +44,13 @@ import java.io.File;
 import java.lang.ref.Cleaner;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 
 /**
@@ -79,10 +63,6 @@ import java.util.function.Consumer;
 public final class Ferry implements UpdateHook, AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Ferry.class);
-    /** DL4J opens this workspace around the computation of every layer, in both kinds of network. */
-    private static final String LAYER_WORKSPACE = "WS_LAYER_WORKING_MEM";
-    /** In place of a unit: a step of many. */
-    private static final int MANY = -1;
     private static final List<WeakReference<Ferry>> LIVE = new CopyOnWriteArrayList<>();
     /** How long closing waits for another thread's next iteration before it waits for the end of that thread's {@code fit}. */
     private static final int PATIENCE_SECONDS = 20;
@@ -92,64 +72,33 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private final NetworkAdapter adapter;
     private final AttachRequest request;
     private final Device device;
-    private final DataType type;
-    private final boolean rank2;
-    private final Region master;
-    private Region gradients;
-    private Region state;
-    private Region slab;
-    private SlotScratch scratch = SlotScratch.NONE;
-
-    private final ShadowModel shadow;
-    private List<NetworkUnit> units;
-    private List<UnitBinding> bindings;
-    private final List<SameDiffBinding> graphs = new ArrayList<>();
-    private final List<ShadowLayer> graphLayers = new ArrayList<>();
-    private final Map<Trainable, Trainable> onHost = new IdentityHashMap<>();
-    private final Map<Trainable, Integer> unitIndex = new IdentityHashMap<>();
-
-    private INDArray trackedParams;
-    private INDArray plainParams;
-    private INDArray gradientArray;
-    private INDArray stateArray;
-    /** Also the lock that keeps an iteration from opening while another thread rebinds a gradient. */
-    private GradientHomes homes;
-
-    private BaseMultiLayerUpdater<?> updater;
-    private HostBlocks blocks;
-    /** Whether rules in the configuration were changed since the blocks were made. */
-    private boolean rulesChanged;
-    private FerryAccumulator accumulator;
-    private TrainingListener listener;
-    private final Planning planning;
-    /** Trains a stock copy beside the first iterations; null if nobody asked. */
-    private final Verifier verifier;
-    private MemoryTable preflight;
-    private FirstConvolution firstConvolution;
-    private Plan plan;
-    private volatile Thread owner = Thread.currentThread();
     private final UpdateEngine updateEngine;
     private final Remains remains;
     private final Cleaner.Cleanable cleanable;
+    private final FerryMemory memory;
+    private final ShadowModel shadow;
+    private final Planning planning;
+    private final Recording recording;
+    /** Trains a stock copy beside the first iterations; null if nobody asked. */
+    private final Verifier verifier;
     private final LayerScopes scopes = new Scopes(this);
+    private MemoryTable preflight;
+    private Plan plan;
+
+    private List<NetworkUnit> units;
+    private List<UnitBinding> bindings;
+    private final Map<Trainable, Trainable> onHost = new IdentityHashMap<>();
+    /** Also the lock that keeps an iteration from opening while another thread rebinds a gradient. */
+    private GradientHomes homes;
+    private OptimizerSteps steps;
+    private Installation installation;
+    private ParameterReads reads;
+    private FirstConvolution firstConvolution;
+
     /** Of the thread that trained last; null if none did or workspaces are not accounted. */
     private ThreadWorkspaces training;
-    private UpdateUnits updateUnits;
-    private HostUpdate hostUpdate;
-    /** Per unit whether its step may be taken while backward goes on. */
-    private boolean[] earlySteps;
-    private LayerSteps steps;
-    private final ScoreNorms norms = new ScoreNorms();
-    private final Step step = new Step();
-    private final LongAdder updateNanos = new LongAdder();
-    private final LongAdder updateWaitNanos = new LongAdder();
-    /** What is recorded of some iterations; null if nobody asked. */
-    private volatile TimelineRecorder recorder;
-    private volatile boolean recording;
     private boolean stepTaken;
-    private boolean slowListenerNamed;
     private boolean cloningNamed;
-    private boolean installing;
     /** Orders closing against the beginning of an iteration. */
     private final Object gate = new Object();
     private volatile boolean closeAsked;
@@ -162,17 +111,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         this.adapter = adapter;
         this.request = request;
         this.device = device;
-        this.type = adapter.dataType();
-        this.rank2 = rank2;
         this.updateEngine = updateEngine;
         this.verifier = request.verifiedSteps() == 0 ? null : new Verifier(adapter, request.verifiedSteps());
         this.remains = new Remains(device, updateEngine, request.ownsDevice());
         this.cleanable = CLEANER.register(this, remains);
-        long bytes = Math.multiplyExact(adapter.countParameters(), (long) RegionArrays.elementBytes(type));
-        this.master = remains.host(bytes, "parameters");
-        this.shadow = new ShadowModel(master, type);
-        this.trackedParams = RegionArrays.trackedVector(master, 0, type, adapter.countParameters(), rank2, this::userTouchesParameters);
-        this.plainParams = RegionArrays.vector(master, 0, type, adapter.countParameters(), rank2);
+        this.memory = new FerryMemory(remains, device, adapter.dataType(), rank2, adapter.countParameters(), new Uses());
+        this.shadow = new ShadowModel(memory.parameters(), memory.type());
+        this.recording = new Recording(device, shadow);
     }
 
     /**
@@ -200,12 +145,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             new RuleCheck(units).checkState(adapter.updater().getUpdaterBlocks());
         }
         return open(adapter, request, description, adapter.flattenedParams().rank() == 2 && Support.rank2(), ferry -> {
-            ferry.plainParams.assign(adapter.flattenedParams().reshape(ferry.plainParams.shape()));
+            INDArray params = ferry.memory.plainParameters();
+            params.assign(adapter.flattenedParams().reshape(params.shape()));
             boolean fresh = ferry.takeOver(units, bindings, otherRules.isEmpty());
             if (otherRules.isPresent()) {
                 LOG.warn("the network's updater was made for other rules ({}): its state is not theirs, moments start from zero at iteration"
                         + " {}", otherRules.get(), adapter.iteration());
-            } else if (fresh && ferry.stateArray != null && adapter.iteration() > 0) {
+            } else if (fresh && ferry.memory.stateArray() != null && adapter.iteration() > 0) {
                 LOG.warn("the network has been trained but has no updater state for its rules (a model file without one, perhaps): moments "
                         + "start from zero at iteration {}", adapter.iteration());
             }
@@ -218,7 +164,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
      */
     public static Ferry init(Model network, AttachRequest request) {
         return initialise(network, request, ferry -> {
-            ferry.adapter.init(ferry.plainParams);
+            ferry.adapter.init(ferry.memory.plainParameters());
             ferry.adapter.initialiseWeights();
         });
     }
@@ -227,9 +173,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     static Ferry restore(Model network, AttachRequest request, ModelArchive archive, boolean loadUpdater) {
         long expected = NetworkAdapter.of(network).countParameters();
         Ferry ferry = initialise(network, request, f -> {
-            archive.readParameters(f.master.address(), expected, f.type);
+            archive.readParameters(f.memory.parameters().address(), expected, f.memory.type());
             // After the parameters, as in ModelSerializer: some layers set a parameter when they are made (radius of OCNNOutputLayer).
-            f.adapter.init(f.plainParams);
+            f.adapter.init(f.memory.plainParameters());
         });
         try {
             ferry.restoreState(archive, loadUpdater);
@@ -241,15 +187,16 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void restoreState(ModelArchive archive, boolean loadUpdater) {
-        if (!loadUpdater || stateArray == null) {
+        INDArray state = memory.stateArray();
+        if (!loadUpdater || state == null) {
             return;
         }
         if (!archive.hasUpdaterState()) {
             LOG.warn("the model file has no updater state: moments start from zero at iteration {}", adapter.iteration());
             return;
         }
-        archive.readUpdaterState(state.address(), stateArray.length(), type);
-        new RuleCheck(units).checkState(blocks.blocks());
+        archive.readUpdaterState(memory.state().address(), state.length(), memory.type());
+        new RuleCheck(units).checkState(installation.blocks().blocks());
     }
 
     private static Ferry initialise(Model network, AttachRequest request, Consumer<Ferry> init) {
@@ -264,7 +211,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         return open(adapter, request, description, rank2, ferry -> {
             init.accept(ferry);
             List<NetworkUnit> units = adapter.units();
-            ferry.takeOver(units, bindings(adapter, units, ferry.plainParams), true);
+            ferry.takeOver(units, bindings(adapter, units, ferry.memory.plainParameters()), true);
         });
     }
 
@@ -300,7 +247,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             ferry = new Ferry(adapter, request, device, rank2, planning, updateEngine);
             ferry.preflight = preflight.table();
             ferry.plan = first;
-            ferry.reserve();
+            ferry.memory.reserve(first);
             body.accept(ferry);
             ferry.begin();
             ferry.announce();
@@ -351,20 +298,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         return bindings;
     }
 
-    /** Takes all memory that the plan needs, before the network is touched. */
-    private void reserve() {
-        gradients = remains.host(plan.network().parameterBytes(), "gradients");
-        state = remains.host(plan.network().updaterStateBytes(), "updater state");
-        requireInPlace();
-        if (plan.budget().finalShapes()) {
-            reserveSlab();
-        }
-    }
-
-    private void reserveSlab() {
-        slab = plan.slabBytes() > 0 ? remains.slab(plan.slabBytes(), "slots") : null;
-    }
-
     /**
      * Swaps the network's arrays for ours. All memory is there, and the device is not asked for anything: nothing is refused any more.
      *
@@ -375,165 +308,76 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         this.units = networkUnits;
         this.bindings = unitBindings;
         NetworkDescription description = plan.network();
-        firstConvolution = new FirstConvolution(device, description);
         INDArray oldParams = adapter.flattenedParams();
         INDArray oldGradients = adapter.flattenedGradients();
         BaseMultiLayerUpdater<?> oldUpdater = adapter.updater();
         INDArray oldState = oldUpdater == null ? null : oldUpdater.getStateViewArray();
+        memory.makeArrays(description);
+        for (int i = 0; i < units.size(); i++) {
+            int index = i;
+            shadow.add(units.get(i).name, units.get(i).offset, bindings.get(i).slices(), () -> userTouchesLayer(index));
+        }
+        makeParts(description);
+        bindParameters();
+        steps.prepareNorms(description, memory.type());
+        adapter.setFlattenedParams(memory.trackedParameters());
+        bindGradients(oldGradients);
+        boolean fresh = installation.begin(oldUpdater, keepState);
+        installation.listen(request.listenerFor(this));
+        homes.move(adapter.gradient(), oldGradients, memory.gradientArray());
+        FerryMemory.closeOrdinary(oldParams, oldGradients, oldState);
+        return fresh;
+    }
 
-        gradientArray = RegionArrays.trackedVector(gradients, 0, type, description.parameterCount(), true, this::checkOpen);
-        makeStateArray(description.updaterStateCount());
+    private void makeParts(NetworkDescription description) {
+        homes = new GradientHomes(units, bindings, memory.gradients(), memory.type(), memory.rank2());
+        steps = new OptimizerSteps(adapter, request.eagerUpdate(), device, remains, shadow, units, homes, recording);
+        UpdateUnits updateUnits = new UpdateUnits(units, homes, description.backwardOrder(), this::onHost);
+        installation = new Installation(this, adapter, memory, units, description, updateEngine, updateUnits, steps);
+        firstConvolution = new FirstConvolution(device, description);
+        reads = new ParameterReads(adapter, shadow, homes, steps, installation, firstConvolution, () -> backwardEnded(adapter.network()));
+    }
+
+    /** Lets DL4J's layers read the host master, through tables that ask us. */
+    private void bindParameters() {
         for (int i = 0; i < units.size(); i++) {
             NetworkUnit unit = units.get(i);
-            int index = i;
-            ShadowLayer layer = shadow.add(unit.name, unit.offset, bindings.get(i).slices(), () -> userTouchesLayer(index));
-            bindMaster(i, layer);
-            if (!description.layers().get(i).readAfterBackward()) {
-                norms.add(unit, layer, type);
+            ShadowLayer layer = shadow.layers().get(i);
+            bindings.get(i).bind(
+                    (offset, length) -> RegionArrays.trackedVector(memory.parameters(), unit.offset + offset, memory.type(), length, memory.rank2(),
+                            () -> userTouchesLayer(layer.index())),
+                    table -> new ParameterMap(reads, layer, table.index(), !Layers.sameDiff(unit)));
+            if (Layers.sameDiff(unit)) {
+                for (UnitBinding.Table table : bindings.get(i).tables()) {
+                    reads.addGraph(new SameDiffBinding(table, layer, reads), layer);
+                }
             }
         }
-        adapter.setFlattenedParams(trackedParams);
-        if (oldGradients != null) {
+    }
+
+    /** Lets DL4J's layers write to the host gradients. */
+    private void bindGradients(INDArray old) {
+        INDArray flat = memory.gradientArray();
+        if (old != null) {
             // Below a frozen layer DL4J's backward pass writes no gradient, and its updater goes on with what stands there.
-            gradientArray.assign(oldGradients.reshape(gradientArray.shape()));
+            flat.assign(old.reshape(flat.shape()));
         }
-        homes = new GradientHomes(units, bindings, gradients, type, rank2);
+        homes.bind();
         for (int i = 0; i < units.size(); i++) {
             Trainable view = UpdaterState.withGradients(units.get(i).trainable, homes.host(i));
             onHost.put(units.get(i).trainable, view);
-            unitIndex.put(units.get(i).trainable, i);
             if (units.get(i).layer != null) {
                 onHost.put(units.get(i).layer, view);
             }
         }
-        updateUnits = new UpdateUnits(units, homes, description.backwardOrder(), this::onHost);
-        adapter.setFlattenedGradients(gradientArray);
+        adapter.setFlattenedGradients(flat);
         bindings.forEach(UnitBinding::rebindOptimizers);
-        boolean fresh = !keepState || oldState == null || stateArray == null || oldState.length() != stateArray.length();
-        HostBlocks made = makeBlocks();
-        if (!fresh) {
-            adoptState(HostBlocks.layoutOf(oldUpdater), oldState, made.layout());
-        }
-        installUpdater(made, fresh);
-        this.listener = request.listenerFor(this);
-        if (!adapter.listeners().contains(listener)) {
-            adapter.addListener(listener);
-        }
-        homes.move(adapter.gradient(), oldGradients, gradientArray);
-        closeOrdinary(oldParams, oldGradients, oldState);
-        return fresh;
-    }
-
-    /** Rules that were changed in the configuration alone have moved the limits of blocks. */
-    private void adoptState(BlockLayout from, INDArray fromState, BlockLayout to) {
-        if (from.equals(to)) {
-            stateArray.assign(fromState.reshape(stateArray.shape()));
-        } else {
-            UpdaterState.relayout(from, fromState, to, stateArray);
-        }
-    }
-
-    private void makeStateArray(long count) {
-        Region region = state;
-        stateArray = count == 0 ? null : RegionArrays.trackedVector(region, 0, type, count, rank2, () -> {
-            checkOpen(region);
-            arraysGiven();
-        });
-    }
-
-    private void bindMaster(int index, ShadowLayer layer) {
-        NetworkUnit unit = units.get(index);
-        bindings.get(index).bind(
-                (offset, length) -> RegionArrays.trackedVector(master, unit.offset + offset, type, length, rank2,
-                        () -> userTouchesLayer(index)),
-                table -> new ParameterMap(this, layer, table.index(), !Layers.sameDiff(unit)));
-        if (Layers.sameDiff(unit)) {
-            for (UnitBinding.Table table : bindings.get(index).tables()) {
-                graphs.add(new SameDiffBinding(table, layer, this));
-                graphLayers.add(layer);
-            }
-        }
-    }
-
-    private void installUpdater(boolean fresh) {
-        installUpdater(makeBlocks(), fresh);
-    }
-
-    private HostBlocks makeBlocks() {
-        // Every parameter table is read for them: these reads must not start healing.
-        installing = true;
-        try {
-            return HostBlocks.over(units, adapter.flattenedParams(), gradientArray, stateArray);
-        } finally {
-            installing = false;
-        }
-    }
-
-    private void installUpdater(HostBlocks newBlocks, boolean fresh) {
-        blocks = newBlocks;
-        rulesChanged = false;
-        updater = adapter.ferryUpdater(this, newBlocks, stateArray);
-        if (fresh) {
-            UpdaterState.initialise(updater);
-        }
-        hostUpdate = hostUpdate();
-        findEarlySteps();
-        accumulator = new FerryAccumulator(this);
-        adapter.setUpdater(updater);
-        adapter.setAccumulator(accumulator);
-        if (verifier != null) {
-            verifier.rulesReplaced();
-        }
-    }
-
-    private HostUpdate hostUpdate() {
-        return new HostUpdate(updater, blocks, updateEngine, new Region[] {master, gradients, state}, ElementType.of(type),
-                adapter.defaultConfiguration().isMiniBatch(), updateUnits);
-    }
-
-    /** Which layers may take their step while backward goes on: nobody reads their parameters again in the iteration. */
-    private void findEarlySteps() {
-        earlySteps = new boolean[units.size()];
-        for (int i = 0; i < earlySteps.length; i++) {
-            NetworkUnit unit = units.get(i);
-            earlySteps[i] = !plan.network().layers().get(i).readAfterBackward() && hostUpdate.isSeparable(unit.trainable);
-        }
-    }
-
-    /** Puts our listener back, in front: those behind it then see gradients where they stay. Not to be called by a listener. */
-    private void listenFirst() {
-        Collection<TrainingListener> present = adapter.listeners();
-        if (!present.isEmpty() && present.iterator().next() == listener) {
-            return;
-        }
-        List<TrainingListener> all = new ArrayList<>();
-        all.add(listener);
-        for (TrainingListener other : present) {
-            if (other != listener) {
-                all.add(other);
-            }
-        }
-        adapter.setListeners(all);
-    }
-
-    /** The network's own flat arrays have no reader any more: their memory is given back now and not at some garbage collection. */
-    private static void closeOrdinary(INDArray... arrays) {
-        for (INDArray a : arrays) {
-            if (a != null && a.closeable() && !a.wasClosed()) {
-                a.close();
-            }
-        }
     }
 
     /** Starts the engine on the plan, which is final, in the slab taken for it. */
     private void start() {
-        Plan chosen = planning.starting(plan, master, gradients, slab);
-        if (chosen.slabBytes() != plan.slabBytes()) {
-            closeSlab();
-            plan = chosen;
-            reserveSlab();
-        }
-        plan = chosen;
+        plan = planning.starting(plan, memory.parameters(), memory.gradients(), memory.slab());
+        memory.fitSlab(plan, false);
         run();
     }
 
@@ -542,17 +386,13 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         EngineMetrics metrics = shadow.engine().metrics();
         shadow.engine().close();
         try {
-            endSteps();
+            steps.end();
             // Their slots may be elsewhere from now on.
-            releaseGraphs();
+            reads.releaseGraphs();
             synchronized (homes) {
                 homes.leaveSlots();
                 plan = next;
-                long present = slab == null ? 0 : slab.bytes();
-                if (planning.keepsSlab() ? present < next.slabBytes() : present != next.slabBytes()) {
-                    closeSlab();
-                    reserveSlab();
-                }
+                memory.fitSlab(plan, planning.keepsSlab());
                 run();
                 shadow.engine().goOnFrom(metrics);
             }
@@ -565,74 +405,20 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** The device failed before there was an engine on it: the next iteration begins as the first did, with a plan to make final. */
     private void stop() {
         shadow.stop();
-        releaseGraphs();
-        endSteps();
+        reads.releaseGraphs();
+        steps.end();
         synchronized (homes) {
             homes.leaveSlots();
         }
-        closeSlab();
-    }
-
-    private void endSteps() {
-        if (steps != null) {
-            steps.close();
-            steps = null;
-            remains.steps(null);
-        }
-    }
-
-    private void closeSlab() {
-        if (slab != null) {
-            slab.close();
-            slab = null;
-        }
+        memory.closeSlab();
     }
 
     private void run() {
-        requireInPlace();
+        SlotScratch scratch = memory.scratchFor(plan);
         Program program = Program.compile(plan);
-        scratch.close();
-        scratch = scratchFor(plan);
-        homes.useSlots(program, slab, scratch.gradients());
-        if (plan.updateTiming().isLayerwise()) {
-            // The thread must not keep the network alive: while a step is due the training thread does.
-            WeakReference<Ferry> self = new WeakReference<>(this);
-            steps = new LayerSteps(device, units.size(), unit -> self.get().mayStepEarly(unit), unit -> self.get().takeStep(unit));
-            remains.steps(steps);
-        }
-        shadow.start(program, device, gradients, slab, scratch.parameters(), steps == null ? GradientListener.NONE : steps);
-        shadow.engine().watchVisits(recording ? recorder : TimelineListener.NONE);
-    }
-
-    private SlotScratch scratchFor(Plan chosen) {
-        long parameterBytes = 0;
-        long gradientBytes = 0;
-        for (int i = 0; i < chosen.layers().size(); i++) {
-            LayerPlan layer = chosen.layers().get(i);
-            long bytes = chosen.network().layers().get(i).parameterBytes();
-            if (layer.forward() != Placement.DIRECT || layer.backward() != Placement.DIRECT) {
-                parameterBytes = Math.max(parameterBytes, bytes);
-            }
-            if (layer.gradientHome() == GradientHome.SLOT) {
-                gradientBytes = Math.max(gradientBytes, bytes);
-            }
-        }
-        return SlotScratch.take(remains::host, parameterBytes, gradientBytes);
-    }
-
-    /** Memory that could not be pinned can be copied from and to, but a card cannot compute in it. */
-    private void requireInPlace() {
-        for (LayerPlan layer : plan.layers()) {
-            boolean reads = layer.forward() == Placement.DIRECT || layer.backward() == Placement.DIRECT;
-            boolean writes = layer.gradientHome() == GradientHome.DIRECT;
-            Region used = reads && !device.canUseInPlace(master) ? master : writes && !device.canUseInPlace(gradients) ? gradients : null;
-            if (used != null) {
-                throw new OutOfMemoryException(device.name() + ": the " + used.purpose() + " of " + Sizes.exact(used.bytes()) + " could not be pinned in "
-                        + "host memory, so that nothing can be used in place, but the plan has layers that are DIRECT (raise the limit of locked "
-                        + "memory, ulimit -l, or the container's memory; or place all layers RESIDENT or PREFETCH with gradients in SLOT)",
-                        used.bytes(), 0);
-            }
-        }
+        homes.useSlots(program, memory.slab(), scratch.gradients());
+        shadow.start(program, device, memory.gradients(), memory.slab(), scratch.parameters(), steps.start(plan));
+        recording.engineStarted();
     }
 
     /** What was needed of the host and what it had, before anything was taken. */
@@ -673,20 +459,17 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                 closeNow();
                 return;
             }
-            owner = Thread.currentThread();
+            reads.ownedByThisThread();
         }
         if (accountsWorkspaces()) {
             training = ThreadWorkspaces.ofCurrentThread();
             training.train(device.hasOwnMemory() ? DeviceUse.of(device) : null, request.spillToHost(), scopes);
         }
-        if (steps != null) {
-            // Of an iteration that was given up: what follows must not run beside it.
-            steps.drain();
-        }
+        steps.drain();
         stepTaken = false;
         // An updater that was dropped must not come back as DL4J's own in mid-iteration: it would not wait for the gradients.
-        heal();
-        listenFirst();
+        installation.heal();
+        installation.listenFirst();
         // What was computed with the parameters since the last step, such as a constraint, must be done before they are copied.
         RegionArrays.awaitComputation();
         if (shadow.engine() == null) {
@@ -697,77 +480,17 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             replan(next);
         }
         if (verifier != null) {
-            verifier.opening(units, master, gradients, state, blocks.layout(), updater, listener);
+            verifier.opening(units, memory.parameters(), memory.gradients(), memory.state(), installation.blocks().layout(), installation.updater(),
+                    installation.listener());
         }
         shadow.engine().measure(planning.clock());
-        if (recording && recorder.opens(System.nanoTime())) {
-            watch(TimelineListener.NONE);
-        }
-        openSteps();
+        recording.opened();
+        steps.open();
         synchronized (homes) {
             homes.toSlots();
-            refreshGraphs();
+            reads.refreshGraphs();
             shadow.engine().openTraining();
         }
-    }
-
-    private void openSteps() {
-        if (steps == null) {
-            return;
-        }
-        step.iteration = adapter.iteration();
-        step.epoch = adapter.epoch();
-        step.batch = adapter.network().batchSize();
-        step.writeUpdate = updateIsRead();
-        boolean early = plan.updateTiming() == UpdateTiming.EAGER && (request.eagerUpdate() == Boolean.TRUE || !isReadBeforeStep());
-        if (!steps.open(early)) {
-            throw new MemFerryException("an earlier iteration was given up in the middle of backward. " + LayerSteps.advice());
-        }
-    }
-
-    /**
-     * Backward has left a unit: whether its step may be taken while backward goes on. The norms that the score will ask for are taken here,
-     * on the training thread, where ND4J takes them as it does in stock training.
-     */
-    private boolean mayStepEarly(int unit) {
-        Trainable layer = units.get(unit).trainable;
-        if (!earlySteps[unit] || !hostUpdate.isReady(layer) || !hostUpdate.isFreeOfNorms(layer)) {
-            return false;
-        }
-        norms.take(shadow.layers().get(unit));
-        return true;
-    }
-
-    /** Takes the step of a unit whose gradient is in host memory; on the thread of the steps. */
-    private void takeStep(int unit) {
-        long start = System.nanoTime();
-        hostUpdate.step(units.get(unit).trainable, step.iteration, step.epoch, step.batch, step.writeUpdate);
-        stepTook(unit, start);
-        shadow.engine().updated(unit);
-    }
-
-    private void stepTook(int unit, long start) {
-        long end = System.nanoTime();
-        updateNanos.add(end - start);
-        TimelineRecorder told = recorder;
-        if (recording && told != null) {
-            told.updated(unit, start, end);
-        }
-    }
-
-    /** Whether a listener may read gradients or parameters between backward and the step, where DL4J's are those before the step. */
-    private boolean isReadBeforeStep() {
-        for (TrainingListener l : adapter.listeners()) {
-            if (l != listener && ListenerHabits.mayReadBeforeStep(l)) {
-                if (!slowListenerNamed) {
-                    slowListenerNamed = true;
-                    LOG.info("{} reads the network between backward and the optimizer's step: no step is taken while backward goes on. Tell "
-                            + "eagerUpdate(true) if it reads neither gradients nor parameters there.", l.getClass().getName());
-                }
-                return true;
-            }
-        }
-        return false;
     }
 
     /**
@@ -786,7 +509,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private void makePlanFinal() {
         plan = planning.shapesKnown(plan.network());
         try {
-            reserveSlab();
+            memory.fitSlab(plan, false);
             start();
         } catch (RuntimeException | Error e) {
             stop();
@@ -800,119 +523,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         LOG.debug("plan:\n{}", PlanTable.render(plan));
     }
 
-    private void refreshGraphs() {
-        for (int i = 0; i < graphs.size(); i++) {
-            int[] slots = shadow.engine().program().slotsOf(graphLayers.get(i).index());
-            graphs.get(i).refresh(slots.length == 0 ? Program.MASTER : slots[0]);
-        }
-    }
-
-    private void releaseGraphs() {
-        for (int i = 0; i < graphs.size(); i++) {
-            graphs.get(i).release(graphLayers.get(i).arrays(Program.MASTER));
-        }
-    }
-
-    /** A layer reads one of its parameters, or a user does. */
-    INDArray read(ShadowLayer layer, int parameter) {
-        IterationEngine engine = shadow.engine();
-        Phase phase = engine == null ? Phase.IDLE : engine.phase();
-        if ((phase == Phase.IDLE || phase == Phase.INFERENCE) && !installed() && CallerCheck.layerCodeReads()) {
-            heal();
-        }
-        if (engine == null || Thread.currentThread() != owner || !computing(phase)) {
-            // On another thread, or with workspaces in inference only, it may be a pass all the same, and be followed by a backward one.
-            if (homes.isInSlot(layer.index()) && CallerCheck.layerCodeReads()) {
-                gradientToHost(layer.index());
-            }
-            return layer.tracked(parameter);
-        }
-        return lease(layer, engine, phase).array(parameter);
-    }
-
-    /** A SameDiff layer builds its graph, which counts as being entered: its listener is not in the graph yet. */
-    void graphBuilt(ShadowLayer layer) {
-        IterationEngine engine = shadow.engine();
-        if (engine != null && (engine.phase() == Phase.FORWARD || engine.phase() == Phase.BACKWARD) && Thread.currentThread() == owner) {
-            shadow.read(layer);
-        }
-    }
-
-    /** A SameDiff graph is about to compute with the arrays of the layer's slot. */
-    void graphReads(ShadowLayer layer) {
-        IterationEngine engine = shadow.engine();
-        if (engine == null || engine.program().slotsOf(layer.index()).length == 0 && Thread.currentThread() != owner) {
-            return;
-        }
-        if (Thread.currentThread() != owner) {
-            throw new MemFerryException("layer " + layer.name() + " computes in SameDiff and is read by thread "
-                    + Thread.currentThread().getName() + " while thread " + owner.getName() + " trains: its slot serves one thread only. "
-                    + "Evaluate on the training thread, or fix the layer with place(\"" + layer.name() + "\", DIRECT).");
-        }
-        if (engine.phase() == Phase.IDLE || engine.phase() == Phase.INFERENCE) {
-            heal();
-        } else if (engine.isPastBackward(layer.index())) {
-            backwardEnded(adapter.network());
-        }
-        lease(layer, engine, engine.phase());
-        int[] slots = engine.program().slotsOf(layer.index());
-        if (slots.length > 0) {
-            engine.restage(layer.index(), slots[0]);
-        }
-    }
-
-    private Lease lease(ShadowLayer layer, IterationEngine engine, Phase known) {
-        Phase phase = known;
-        if (steps != null && phase != Phase.IDLE && phase != Phase.INFERENCE && !engine.isIn(layer.index())
-                && !CallerCheck.inIteration()) {
-            // The iteration ended in an exception: to go on with it would take a step on half a gradient.
-            engine.abort();
-            phase = Phase.IDLE;
-        }
-        if (phase == Phase.IDLE || phase == Phase.INFERENCE) {
-            if (phase == Phase.IDLE) {
-                RegionArrays.awaitComputation();
-                engine.openInference();
-            }
-            gradientToHost(layer.index());
-        } else {
-            firstConvolution.read(layer.index());
-        }
-        return shadow.read(layer);
-    }
-
-    /**
-     * Outside a training iteration nobody says whether a read belongs to a backward pass: a gradient must not land in a shared slot.
-     * Another thread may ask, so that an iteration must not open in between.
-     */
-    private void gradientToHost(int unit) {
-        if (!homes.isInSlot(unit)) {
-            return;
-        }
-        synchronized (homes) {
-            Phase phase = shadow.engine().phase();
-            if (phase == Phase.IDLE || phase == Phase.INFERENCE) {
-                homes.toHost(unit);
-            }
-        }
-    }
-
-    /** Tells DL4J's own reads from a user's: DL4J computes inside its layer workspace. Without workspaces the call stack has to do. */
-    private boolean computing(Phase phase) {
-        boolean training = phase != Phase.IDLE && phase != Phase.INFERENCE;
-        WorkspaceMode mode = training ? adapter.trainingWorkspaces() : adapter.inferenceWorkspaces();
-        if (mode == WorkspaceMode.NONE) {
-            return CallerCheck.layerCodeReads();
-        }
-        return Nd4j.getWorkspaceManager().checkIfWorkspaceExistsAndActive(LAYER_WORKSPACE);
-    }
-
     /** The forward pass of training is over; called by the phase listener. */
     public void forwardEnded(Model model) {
         IterationEngine engine = shadow.engine();
         if (model == adapter.network() && engine != null && engine.phase() == Phase.FORWARD) {
             engine.forwardEnded();
-            refreshGraphs();
+            reads.refreshGraphs();
         }
     }
 
@@ -937,21 +553,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
     }
 
-    /** A whole parameter table was walked: DL4J does so for the regularisation score, right after the backward pass. */
-    void walked() {
-        IterationEngine engine = shadow.engine();
-        if (engine != null && engine.phase() == Phase.BACKWARD && Thread.currentThread() == owner) {
-            backwardEnded(adapter.network());
-        }
-    }
-
-    /** The parameters of a layer whose step may have been taken, as the score shall see them; null if it shall see them themselves. */
-    Map<String, INDArray> standIns(ShadowLayer layer) {
-        IterationEngine engine = shadow.engine();
-        boolean scored = engine != null && engine.phase() == Phase.UPDATE && Thread.currentThread() == owner;
-        return scored && steps != null && steps.isClaimed(layer.index()) ? norms.table(layer) : null;
-    }
-
     @Override
     public boolean update(Gradient gradient, int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces) {
         IterationEngine engine = shadow.engine();
@@ -961,84 +562,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
         planning.barrier();
         engine.backwardEnded();
-        refuseLostGradients(gradient, engine);
-        if (steps == null) {
-            engine.awaitGradients();
-            homes.showHost(gradient);
-            long start = System.nanoTime();
-            hostUpdate.run(gradient, iteration, epoch, batch, workspaces, updateIsRead(), unit -> false);
-            stepTook(MANY, start);
-            updateWaitNanos.add(System.nanoTime() - start);
-        } else {
-            finishSteps(gradient, iteration, epoch, batch, workspaces);
-        }
+        steps.finish(gradient, iteration, epoch, batch, workspaces);
         stepTaken = true;
         return true;
-    }
-
-    /** The barrier: whatever DL4J reads after this, all steps are taken. */
-    private void finishSteps(Gradient gradient, int iteration, int epoch, int batch, LayerWorkspaceMgr workspaces) {
-        if (step.iteration != iteration || step.epoch != epoch || step.batch != batch) {
-            throw new MemFerryException("the updater is called for iteration " + iteration + ", epoch " + epoch + ", " + batch
-                    + " examples, but the iteration was opened for iteration " + step.iteration + ", epoch " + step.epoch + ", "
-                    + step.batch + " examples. " + (steps.hasBegun() ? LayerSteps.advice() : "Nothing was updated."));
-        }
-        int[] order = plan.network().backwardOrder();
-        if (plan.updateTiming() == UpdateTiming.EAGER) {
-            for (int unit : order) {
-                submitStep(unit);
-            }
-        }
-        shadow.engine().awaitGradients();
-        homes.showHost(gradient);
-        if (plan.updateTiming() == UpdateTiming.IN_CHUNKS) {
-            // The next forward needs the first layers first.
-            for (int i = order.length - 1; i >= 0; i--) {
-                submitStep(order[i]);
-            }
-        }
-        long waitsFrom = System.nanoTime();
-        steps.await();
-        long start = System.nanoTime();
-        hostUpdate.run(gradient, iteration, epoch, batch, workspaces, step.writeUpdate, layer -> steps.isClaimed(unitOf(layer)));
-        if (!steps.areAllClaimed(order)) {
-            stepTook(MANY, start);
-        }
-        updateWaitNanos.add(System.nanoTime() - waitsFrom);
-        steps.complete();
-    }
-
-    private void submitStep(int unit) {
-        Trainable layer = units.get(unit).trainable;
-        if (hostUpdate.isSeparable(layer) && hostUpdate.isReady(layer)) {
-            steps.submit(unit);
-        }
-    }
-
-    private int unitOf(Trainable layer) {
-        return unitIndex.get(layer);
-    }
-
-    /** Whether a listener may read the update where DL4J leaves it, in the gradient. */
-    private boolean updateIsRead() {
-        for (TrainingListener l : adapter.listeners()) {
-            if (l != listener && ListenerHabits.mayReadUpdate(l)) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    private void refuseLostGradients(Gradient gradient, IterationEngine engine) {
-        for (String key : gradient.gradientForVariable().keySet()) {
-            Integer unit = homes.unitOf(key);
-            if (unit != null && plan.layers().get(unit).gradientHome() == GradientHome.SLOT && !engine.gradientTaken(unit)) {
-                throw new MemFerryException("layer " + plan.network().layers().get(unit) + " wrote a gradient without reading a parameter"
-                        + " in backward, so its gradient slot may hold another layer's by now. "
-                        + (steps != null && steps.hasBegun() ? LayerSteps.advice() : "Nothing was updated.") + " Fix its home with "
-                        + "placeGradient(\"" + units.get(unit).name + "\", DIRECT).");
-            }
-        }
     }
 
     /**
@@ -1048,10 +574,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
      */
     @Override
     public void stateIsRead() {
-        if (!closed && !blocks.layout().fitsDl4j() && CallerCheck.updaterIsReplaced()) {
-            rulesChanged = true;
-            Support.refuseToReplace(blocks.layout());
-        }
+        installation.stateIsRead();
     }
 
     @Override
@@ -1068,7 +591,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     /** The parameters that DL4J's step shall be taken on: the same memory, without calling a frozen layer written. */
     INDArray stepTarget(INDArray params) {
-        return params == trackedParams ? plainParams : params;
+        return params == memory.trackedParameters() ? memory.plainParameters() : params;
     }
 
     /** DL4J's optimizer has taken the step. */
@@ -1088,12 +611,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         } else {
             shadow.closeTraining();
             checkArrays();
-            planning.closed(steps);
-            if (recording) {
-                recorder.closes(System.nanoTime());
-            }
+            planning.closed(steps.layerwise());
+            recording.closed();
             if (verifier != null) {
-                verifier.closing(master, state);
+                verifier.closing(memory.parameters(), memory.state());
             }
         }
     }
@@ -1140,7 +661,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void checkOpen() {
-        checkOpen(master);
+        checkOpen(memory.parameters());
     }
 
     private void checkOpen(Region region) {
@@ -1152,60 +673,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         RegionArrays.awaitComputation();
     }
 
-    /**
-     * Puts updater, accumulator and listener back where DL4J dropped them ({@code net.clear()}, {@code setUpdater},
-     * {@code setLearningRate}), with what DL4J put in their place: a new updater's state is adopted, no updater means a new state, as
-     * it does in DL4J. Done when a pass begins and not before: in between DL4J may be half way through exchanging its updater.
-     *
-     * @throws RefusedException if the user has set a gradients accumulator
-     */
-    private void heal() {
-        GradientsAccumulator foreign = foreignAccumulator();
-        if (foreign != null && !closed) {
-            throw new RefusedException("the attached network was given a gradients accumulator (" + foreign.getClass().getName()
-                    + "): gradient accumulation and gradient sharing between workers are not served. Call "
-                    + "setGradientsAccumulator(null), or close the ferry first and train with plain DL4J.");
+    /** The network's rules may have changed, and whose state they have. */
+    void rulesReplaced() {
+        if (verifier != null) {
+            verifier.rulesReplaced();
         }
-        reinstall();
-    }
-
-    private GradientsAccumulator foreignAccumulator() {
-        GradientsAccumulator present = adapter.solver() == null ? null : adapter.solver().getOptimizer().getGradientsAccumulator();
-        return present instanceof FerryAccumulator ? null : present;
-    }
-
-    private boolean installed() {
-        return installing || closed || updater != null && adapter.updater() == updater && !rulesChanged
-                && adapter.solver().getOptimizer().getGradientsAccumulator() == accumulator;
-    }
-
-    private void reinstall() {
-        if (installed()) {
-            return;
-        }
-        BaseMultiLayerUpdater<?> present = adapter.updater();
-        if (present == updater && rulesChanged) {
-            layOutAnew();
-            return;
-        }
-        if (present == null) {
-            LOG.warn("the network's updater was dropped (clear() or setUpdater(null)): as in DL4J its state starts anew at iteration {}",
-                    adapter.iteration());
-        } else if (present != updater) {
-            LOG.debug("the network's updater was replaced: its state is adopted");
-        }
-        INDArray newState = present == null || present == updater ? null : present.getStateViewArray();
-        long count = UpdaterState.count(units);
-        if (stateArray == null ? count > 0 : stateArray.length() != count) {
-            state.close();
-            state = remains.host(Math.multiplyExact(count, (long) RegionArrays.elementBytes(type)), "updater state");
-            makeStateArray(count);
-        }
-        if (newState != null && stateArray != null) {
-            stateArray.assign(newState.reshape(stateArray.shape()));
-        }
-        // The array that was adopted from may be a user's: it is not closed.
-        installUpdater(newState == null && present != updater);
     }
 
     /**
@@ -1219,32 +691,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             throw new RefusedException("learning rate " + learningRate + " (expected: a finite number of at least 0, for all"
                     + " layers)");
         }
-        heal();
-        for (NetworkUnit unit : units) {
-            Object conf = unit.layer == null ? null : unit.layer.conf().getLayer();
-            IUpdater rule = conf instanceof BaseLayer ? ((BaseLayer) conf).getIUpdater() : null;
-            if (rule != null && rule.hasLearningRate()) {
-                rule.setLrAndSchedule(learningRate, null);
-            }
-        }
-        rulesChanged = true;
-        layOutAnew();
-    }
-
-    /** Makes the updater's blocks anew, as the configuration has them now; the moments of a parameter stay with it. */
-    private void layOutAnew() {
-        HostBlocks now = makeBlocks();
-        BlockLayout before = blocks.layout();
-        if (stateArray == null || before.equals(now.layout())) {
-            installUpdater(now, false);
-            return;
-        }
-        try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
-            INDArray copy = stateArray.dup();
-            installUpdater(now, false);
-            UpdaterState.relayout(before, copy, now.layout(), stateArray);
-            closeOrdinary(copy);
-        }
+        installation.setLearningRate(learningRate);
     }
 
     /**
@@ -1253,11 +700,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
      * @param saveUpdater whether to write the updater state
      */
     public void save(File file, boolean saveUpdater) {
-        heal();
+        installation.heal();
         RegionArrays.awaitComputation();
-        HostArray parameters = HostArray.of(master.address(), type, adapter.network().params().shape());
-        HostArray updaterState = saveUpdater && stateArray != null ? HostArray.of(state.address(), type, stateArray.shape())
-                : HostArray.NONE;
+        INDArray state = memory.stateArray();
+        HostArray parameters = HostArray.of(memory.parameters().address(), memory.type(), adapter.network().params().shape());
+        HostArray updaterState = saveUpdater && state != null ? HostArray.of(memory.state().address(), memory.type(), state.shape()) : HostArray.NONE;
         ModelArchive.write(file, adapter.configurationJson(), parameters, updaterState, Map.of());
     }
 
@@ -1271,21 +718,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             throw new RefusedException("recordTimeline: " + iterations + " iterations (expected: at least 1; leave the call out to record none)");
         }
         checkOpen();
-        recorder = new TimelineRecorder(iterations, plan.network());
-        watch(recorder);
-    }
-
-    private void watch(TimelineListener listener) {
-        recording = listener != TimelineListener.NONE;
-        device.watchCopies(listener);
-        if (shadow.engine() != null) {
-            shadow.engine().watchVisits(listener);
-        }
+        recording.start(iterations, plan.network());
     }
 
     /** The iterations that were recorded and are complete; empty if nobody asked. */
     public List<Timeline> timelines() {
-        return recorder == null ? List.of() : recorder.timelines();
+        return recording.timelines();
     }
 
     /** What is held where, in the form of DL4J's memory information. */
@@ -1295,12 +733,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     /** Time that optimizer steps took on the CPU so far, in nanoseconds, wherever they were taken. */
     public long updateNanos() {
-        return updateNanos.sum();
+        return steps.nanos();
     }
 
     /** Time that the training thread was in optimizer steps or waited for them so far, in nanoseconds. */
     public long updateWaitNanos() {
-        return updateWaitNanos.sum();
+        return steps.waitNanos();
     }
 
     /** The ferry that a network is attached by, or null. */
@@ -1340,8 +778,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     public static boolean isIterating() {
         for (WeakReference<Ferry> reference : LIVE) {
             Ferry ferry = reference.get();
-            IterationEngine engine = ferry == null || ferry.owner != Thread.currentThread() ? null : ferry.shadow.engine();
-            if (engine != null && engine.phase() != Phase.IDLE && engine.phase() != Phase.INFERENCE) {
+            if (ferry != null && ferry.reads.owner() == Thread.currentThread() && ferry.reads.isTraining()) {
                 return true;
             }
         }
@@ -1411,7 +848,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
         boolean interrupted = false;
         synchronized (gate) {
-            while (!closed && CallerCheck.isFitting(owner) && System.nanoTime() < end) {
+            while (!closed && CallerCheck.isFitting(reads.owner()) && System.nanoTime() < end) {
                 try {
                     gate.wait(POLL_MILLIS);
                 } catch (InterruptedException e) {
@@ -1451,35 +888,25 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     }
 
     private void giveBackArrays() {
-        GradientsAccumulator foreign = foreignAccumulator();
-        if (steps != null) {
-            steps.close();
-        }
-        reinstall();
+        GradientsAccumulator foreign = installation.foreignAccumulator();
+        steps.close();
+        installation.reinstall();
         stopEngine();
-        if (!blocks.layout().fitsDl4j()) {
+        boolean stateFits = installation.blocks().layout().fitsDl4j();
+        if (!stateFits) {
             dropState();
         }
-        boolean graphRank2 = rank2 || adapter instanceof GraphAdapter;
-        long count = plan.network().parameterCount();
-        INDArray params = Nd4j.createUninitialized(type, graphRank2 ? new long[] {1, count} : new long[] {count}, rank2 ? 'f' : 'c');
-        params.assign(plainParams.reshape(params.shape()));
-        INDArray stateCopy = stateArray == null ? null : stateArray.dup();
-        for (int i = 0; i < units.size(); i++) {
-            giveBack(i, params);
-        }
+        INDArray params = giveBackParameters();
+        INDArray stateCopy = memory.stateArray() == null ? null : memory.stateArray().dup();
         adapter.setFlattenedParams(params);
         adapter.setFlattenedGradients(null);
         adapter.initGradientsView();
-        adapter.flattenedGradients().assign(gradientArray.reshape(adapter.flattenedGradients().shape()));
+        adapter.flattenedGradients().assign(memory.gradientArray().reshape(adapter.flattenedGradients().shape()));
         bindings.forEach(UnitBinding::rebindOptimizers);
         adapter.forgetGradient();
-        adapter.setUpdater(blocks.layout().fitsDl4j() ? adapter.stockUpdater(stateCopy) : null);
+        adapter.setUpdater(stateFits ? adapter.stockUpdater(stateCopy) : null);
         adapter.setAccumulator(foreign);
-        List<TrainingListener> rest = new ArrayList<>(adapter.listeners());
-        if (rest.removeIf(l -> l instanceof PhaseListener && l == listener)) {
-            adapter.setListeners(rest);
-        }
+        installation.stopListening();
     }
 
     private void stopEngine() {
@@ -1499,24 +926,33 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         LOG.warn("the network is given back without updater state: DL4J's own updater holds at most {} parameters and elements of state, this "
                 + "network has {} and {}. DL4J cannot train it; to go on with MemFerry, save it with MemFerry.save before closing and "
                 + "restore it with MemFerry.restoreMultiLayerNetwork or restoreComputationGraph.", Integer.MAX_VALUE,
-                blocks.layout().parameterCount(), blocks.layout().stateCount());
-        stateArray = null;
-        state.close();
+                installation.blocks().layout().parameterCount(), installation.blocks().layout().stateCount());
+        memory.dropState();
     }
 
-    private void giveBack(int index, INDArray params) {
+    /** Lets the layers read an ordinary flat vector, which is returned. */
+    private INDArray giveBackParameters() {
+        boolean rank2 = memory.rank2();
+        long count = plan.network().parameterCount();
+        INDArray params = Nd4j.createUninitialized(memory.type(), rank2 || adapter instanceof GraphAdapter ? new long[] {1, count}
+                : new long[] {count}, rank2 ? 'f' : 'c');
+        params.assign(memory.plainParameters().reshape(params.shape()));
+        for (int i = 0; i < units.size(); i++) {
+            giveBack(i, params.rank() == 2 && !rank2 ? params.reshape(count) : params);
+        }
+        return params;
+    }
+
+    private void giveBack(int index, INDArray flat) {
         NetworkUnit unit = units.get(index);
-        INDArray flat = params.rank() == 2 && !rank2 ? params.reshape(params.length()) : params;
         UnitBinding binding = new UnitBinding(unit, (offset, length) -> MultiLayerAdapter.view(flat, unit.offset + offset, length));
         Map<Object, Map<String, INDArray>> tables = new IdentityHashMap<>();
         for (UnitBinding.Table table : binding.tables()) {
             tables.put(table.owner, ordinaryTable(table, MultiLayerAdapter.view(flat, unit.offset + table.offset, table.length)));
         }
         binding.bind((offset, length) -> MultiLayerAdapter.view(flat, unit.offset + offset, length), t -> tables.get(t.owner));
-        for (int g = 0; g < graphs.size(); g++) {
-            if (graphLayers.get(g).index() == index) {
-                graphs.get(g).release(tables.values().iterator().next().values().toArray(new INDArray[0]));
-            }
+        if (Layers.sameDiff(unit)) {
+            reads.releaseGraphs(index, tables.values().iterator().next().values().toArray(new INDArray[0]));
         }
     }
 
@@ -1524,13 +960,24 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         return new LinkedHashMap<>(UnitBinding.tableOver(table.owner, view));
     }
 
-    /** The arguments of the steps of one iteration, read from the model when it opens. */
-    private static final class Step {
+    /** Hears of uses of the flat arrays. */
+    private final class Uses implements FerryMemory.Access {
 
-        private volatile int iteration;
-        private volatile int epoch;
-        private volatile int batch;
-        private volatile boolean writeUpdate;
+        @Override
+        public void parameters() {
+            userTouchesParameters();
+        }
+
+        @Override
+        public void gradients() {
+            checkOpen();
+        }
+
+        @Override
+        public void state(Region region) {
+            checkOpen(region);
+            arraysGiven();
+        }
     }
 
     /** Hears of the end of a layer's computation. Held by the thread that trains, which must not keep the network alive. */

@@ -31,7 +31,7 @@ final class GradientHomes {
     private Program program;
     private Region slab;
 
-    /** Binds every unit to the host gradients. */
+    /** Makes the arrays over the host gradients; binds nothing yet. */
     GradientHomes(List<NetworkUnit> units, List<UnitBinding> bindings, Region gradients, DataType type, boolean rank2) {
         this.units = units;
         this.bindings = bindings;
@@ -44,6 +44,12 @@ final class GradientHomes {
         for (int i = 0; i < host.length; i++) {
             unitIndex.put(units.get(i).name, i);
             host[i] = RegionArrays.vector(gradients, units.get(i).offset, type, units.get(i).length, rank2);
+        }
+    }
+
+    /** Binds every unit to the host gradients. */
+    void bind() {
+        for (int i = 0; i < host.length; i++) {
             bindings.get(i).bindGradients(host[i]);
         }
     }

@@ -16,21 +16,21 @@ final class ParameterMap extends LinkedHashMap<String, INDArray> {
 
     private static final long serialVersionUID = 1L;
 
-    private final transient Ferry ferry;
+    private final transient ParameterReads reads;
     private final transient ShadowLayer layer;
     private final transient Map<String, Integer> index;
     private final boolean walkedForScore;
     private boolean writeFollows;
 
     /**
-     * @param ferry          answers reads
+     * @param reads          answers reads
      * @param layer          the unit that the layer object belongs to
      * @param index          for each key, in order, its index in the unit
      * @param walkedForScore true if DL4J walks the table for the regularisation score and for nothing else during an iteration (a SameDiff
      *                       layer walks it when it builds its graph)
      */
-    ParameterMap(Ferry ferry, ShadowLayer layer, Map<String, Integer> index, boolean walkedForScore) {
-        this.ferry = ferry;
+    ParameterMap(ParameterReads reads, ShadowLayer layer, Map<String, Integer> index, boolean walkedForScore) {
+        this.reads = reads;
         this.layer = layer;
         this.index = index;
         this.walkedForScore = walkedForScore;
@@ -39,7 +39,7 @@ final class ParameterMap extends LinkedHashMap<String, INDArray> {
 
     @Override
     public INDArray get(Object key) {
-        Integer parameter = ferry == null ? null : index.get(key);
+        Integer parameter = reads == null ? null : index.get(key);
         if (parameter == null) {
             return super.get(key);
         }
@@ -47,7 +47,7 @@ final class ParameterMap extends LinkedHashMap<String, INDArray> {
             writeFollows = false;
             return layer.tracked(parameter);
         }
-        return ferry.read(layer, parameter);
+        return reads.read(layer, parameter);
     }
 
     /** DL4J's {@code setParam} asks this and then gets the array to write: forward and backward never do. */
@@ -59,14 +59,14 @@ final class ParameterMap extends LinkedHashMap<String, INDArray> {
 
     @Override
     public Set<Map.Entry<String, INDArray>> entrySet() {
-        if (ferry != null && walkedForScore) {
-            ferry.walked();
-            Map<String, INDArray> standIns = ferry.standIns(layer);
+        if (reads != null && walkedForScore) {
+            reads.walked();
+            Map<String, INDArray> standIns = reads.standIns(layer);
             if (standIns != null) {
                 return standIns.entrySet();
             }
-        } else if (ferry != null) {
-            ferry.graphBuilt(layer);
+        } else if (reads != null) {
+            reads.graphBuilt(layer);
         }
         return super.entrySet();
     }

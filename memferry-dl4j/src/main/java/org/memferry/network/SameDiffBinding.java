@@ -24,15 +24,15 @@ final class SameDiffBinding {
     private final Object owner;
     private final ShadowLayer layer;
     private final UnitBinding.Table table;
-    private final Ferry ferry;
+    private final ParameterReads reads;
     private SameDiff bound;
     private GraphListener listener;
 
-    SameDiffBinding(UnitBinding.Table table, ShadowLayer layer, Ferry ferry) {
+    SameDiffBinding(UnitBinding.Table table, ShadowLayer layer, ParameterReads reads) {
         this.owner = table.owner;
         this.table = table;
         this.layer = layer;
-        this.ferry = ferry;
+        this.reads = reads;
     }
 
     private SameDiff graph() {
@@ -80,7 +80,7 @@ final class SameDiffBinding {
 
         @Override
         public void preOpExecution(SameDiff sd, At at, SameDiffOp op, OpContext opContext) {
-            ferry.graphReads(layer);
+            reads.graphReads(layer);
         }
     }
 }

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 import org.junit.jupiter.api.Test;
-import org.memferry.base.MemFerryException;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.base.RefusedException;
 

@@ -5,7 +5,6 @@ import java.lang.management.ThreadMXBean;
 import java.util.function.Function;
 
 import org.bytedeco.javacpp.Pointer;
-import org.memferry.base.MemFerryException;
 import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
 import org.memferry.device.Address;

@@ -1,11 +1,8 @@
 package org.memferry.device.cuda;
 
-import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Test;
 import org.memferry.device.CopyingDeviceContractTest;
 import org.memferry.device.Device;
 
