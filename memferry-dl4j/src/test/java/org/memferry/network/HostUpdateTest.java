@@ -336,6 +336,7 @@ class HostUpdateTest {
             List<UnitBinding> bindings = new ArrayList<>();
             units.forEach(u -> bindings.add(new UnitBinding(u, (offset, length) -> MultiLayerAdapter.view(flat, u.offset + offset, length))));
             GradientHomes homes = new GradientHomes(units, bindings, gradients, type, rank2);
+            homes.bind();
             long stateCount = UpdaterState.count(units);
             Region state = region(stateCount, type, "updater state");
             INDArray stateArray = RegionArrays.vector(state, 0, type, stateCount, rank2);
