@@ -31,7 +31,6 @@ import org.memferry.report.MemoryInfo;
 import org.memferry.report.MemoryTable;
 import org.memferry.report.PlanTable;
 import org.memferry.report.Verification;
-import org.memferry.shadow.ShadowLayer;
 import org.memferry.shadow.ShadowModel;
 import org.memferry.update.UpdateEngine;
 import org.nd4j.linalg.api.memory.MemoryWorkspace;
@@ -44,8 +43,6 @@ import java.io.File;
 import java.lang.ref.Cleaner;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
-import java.util.IdentityHashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -87,12 +84,12 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     private List<NetworkUnit> units;
     private List<UnitBinding> bindings;
-    private final Map<Trainable, Trainable> onHost = new IdentityHashMap<>();
     /** Also the lock that keeps an iteration from opening while another thread rebinds a gradient. */
     private GradientHomes homes;
     private OptimizerSteps steps;
     private Installation installation;
     private ParameterReads reads;
+    private Handover handover;
     private FirstConvolution firstConvolution;
 
     /** Of the thread that trained last; null if none did or workspaces are not accounted. */
@@ -318,10 +315,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             shadow.add(units.get(i).name, units.get(i).offset, bindings.get(i).slices(), () -> userTouchesLayer(index));
         }
         makeParts(description);
-        bindParameters();
+        handover.parameters(this::userTouchesLayer);
         steps.prepareNorms(description, memory.type());
-        adapter.setFlattenedParams(memory.trackedParameters());
-        bindGradients(oldGradients);
+        handover.gradients(oldGradients);
         boolean fresh = installation.begin(oldUpdater, keepState);
         installation.listen(request.listenerFor(this));
         homes.move(adapter.gradient(), oldGradients, memory.gradientArray());
@@ -336,42 +332,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         installation = new Installation(this, adapter, memory, units, description, updateEngine, updateUnits, steps);
         firstConvolution = new FirstConvolution(device, description);
         reads = new ParameterReads(adapter, shadow, homes, steps, installation, firstConvolution, () -> backwardEnded(adapter.network()));
-    }
-
-    /** Lets DL4J's layers read the host master, through tables that ask us. */
-    private void bindParameters() {
-        for (int i = 0; i < units.size(); i++) {
-            NetworkUnit unit = units.get(i);
-            ShadowLayer layer = shadow.layers().get(i);
-            bindings.get(i).bind(
-                    (offset, length) -> RegionArrays.trackedVector(memory.parameters(), unit.offset + offset, memory.type(), length, memory.rank2(),
-                            () -> userTouchesLayer(layer.index())),
-                    table -> new ParameterMap(reads, layer, table.index(), !Layers.sameDiff(unit)));
-            if (Layers.sameDiff(unit)) {
-                for (UnitBinding.Table table : bindings.get(i).tables()) {
-                    reads.addGraph(new SameDiffBinding(table, layer, reads), layer);
-                }
-            }
-        }
-    }
-
-    /** Lets DL4J's layers write to the host gradients. */
-    private void bindGradients(INDArray old) {
-        INDArray flat = memory.gradientArray();
-        if (old != null) {
-            // Below a frozen layer DL4J's backward pass writes no gradient, and its updater goes on with what stands there.
-            flat.assign(old.reshape(flat.shape()));
-        }
-        homes.bind();
-        for (int i = 0; i < units.size(); i++) {
-            Trainable view = UpdaterState.withGradients(units.get(i).trainable, homes.host(i));
-            onHost.put(units.get(i).trainable, view);
-            if (units.get(i).layer != null) {
-                onHost.put(units.get(i).layer, view);
-            }
-        }
-        adapter.setFlattenedGradients(flat);
-        bindings.forEach(UnitBinding::rebindOptimizers);
+        handover = new Handover(adapter, memory, shadow, units, bindings, homes, reads);
     }
 
     /** Starts the engine on the plan, which is final, in the slab taken for it. */
@@ -579,7 +540,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     @Override
     public Trainable onHost(Trainable layer) {
-        return onHost.getOrDefault(layer, layer);
+        return handover.onHost(layer);
     }
 
     /** True once per iteration if the updater has taken the step, so that DL4J's must not. */
@@ -896,14 +857,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         if (!stateFits) {
             dropState();
         }
-        INDArray params = giveBackParameters();
         INDArray stateCopy = memory.stateArray() == null ? null : memory.stateArray().dup();
-        adapter.setFlattenedParams(params);
-        adapter.setFlattenedGradients(null);
-        adapter.initGradientsView();
-        adapter.flattenedGradients().assign(memory.gradientArray().reshape(adapter.flattenedGradients().shape()));
-        bindings.forEach(UnitBinding::rebindOptimizers);
-        adapter.forgetGradient();
+        handover.back();
         adapter.setUpdater(stateFits ? adapter.stockUpdater(stateCopy) : null);
         adapter.setAccumulator(foreign);
         installation.stopListening();
@@ -928,36 +883,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                 + "restore it with MemFerry.restoreMultiLayerNetwork or restoreComputationGraph.", Integer.MAX_VALUE,
                 installation.blocks().layout().parameterCount(), installation.blocks().layout().stateCount());
         memory.dropState();
-    }
-
-    /** Lets the layers read an ordinary flat vector, which is returned. */
-    private INDArray giveBackParameters() {
-        boolean rank2 = memory.rank2();
-        long count = plan.network().parameterCount();
-        INDArray params = Nd4j.createUninitialized(memory.type(), rank2 || adapter instanceof GraphAdapter ? new long[] {1, count}
-                : new long[] {count}, rank2 ? 'f' : 'c');
-        params.assign(memory.plainParameters().reshape(params.shape()));
-        for (int i = 0; i < units.size(); i++) {
-            giveBack(i, params.rank() == 2 && !rank2 ? params.reshape(count) : params);
-        }
-        return params;
-    }
-
-    private void giveBack(int index, INDArray flat) {
-        NetworkUnit unit = units.get(index);
-        UnitBinding binding = new UnitBinding(unit, (offset, length) -> MultiLayerAdapter.view(flat, unit.offset + offset, length));
-        Map<Object, Map<String, INDArray>> tables = new IdentityHashMap<>();
-        for (UnitBinding.Table table : binding.tables()) {
-            tables.put(table.owner, ordinaryTable(table, MultiLayerAdapter.view(flat, unit.offset + table.offset, table.length)));
-        }
-        binding.bind((offset, length) -> MultiLayerAdapter.view(flat, unit.offset + offset, length), t -> tables.get(t.owner));
-        if (Layers.sameDiff(unit)) {
-            reads.releaseGraphs(index, tables.values().iterator().next().values().toArray(new INDArray[0]));
-        }
-    }
-
-    private static Map<String, INDArray> ordinaryTable(UnitBinding.Table table, INDArray view) {
-        return new LinkedHashMap<>(UnitBinding.tableOver(table.owner, view));
     }
 
     /** Hears of uses of the flat arrays. */
