@@ -346,10 +346,9 @@ public final class MemFerryConfig implements Serializable {
          * naming the first element that differs.
          *
          * <p>The copy is in host memory and needs as much as plain DL4J on the CPU: parameters, gradients, updater state, activations. Where the
-         * host has less, on ND4J's CUDA backend, with truncated back-propagation, with layers or update rules of the program's own, and
-         * with listeners that may change gradients, nothing is verified, and a warning and {@link MemFerry#verification()} say why. The
-         * copy uses the configuration's own objects: what you have written yourself of them (activations, losses, preprocessors) is
-         * called twice.
+         * host has less, on ND4J's CUDA backend, with truncated back-propagation, an OCNNOutputLayer, with layers, rules or other parts of
+         * the configuration that are of the program's own classes (SameDiff layers excepted), and with listeners of its own that are called
+         * before the step, nothing is verified, and one warning and {@link MemFerry#verification()} say why.
          *
          * @param steps how many iterations; 0, the default, for none
          */

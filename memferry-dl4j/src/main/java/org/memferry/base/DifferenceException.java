@@ -1,8 +1,9 @@
 package org.memferry.base;
 
 /**
- * An iteration was trained beside stock DL4J, and the two are not the same bits. Thrown at the end of that iteration: its step is taken,
- * the network is attached and can be saved, but its numbers are not to be trusted.
+ * An iteration was trained beside stock DL4J, and the two are not the same bits. Thrown when the step of that iteration is taken, before DL4J
+ * has counted it and applied constraints; or before an iteration is computed, where its beginning is not the end of the one before. The
+ * network stays attached and can be saved, but its numbers are not to be trusted.
  */
 public final class DifferenceException extends MemFerryException {
 

@@ -4,6 +4,7 @@ import org.deeplearning4j.nn.api.Model;
 import org.deeplearning4j.optimize.api.BaseTrainingListener;
 import org.deeplearning4j.optimize.api.TrainingListener;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -23,6 +24,7 @@ final class ListenerHabits {
             "org.deeplearning4j.optimize.listeners.CheckpointListener",
             "org.memferry.MemFerryListener");
     private static final Map<Class<?>, Boolean> READS_BEFORE_STEP = new ConcurrentHashMap<>();
+    private static final Map<Class<?>, Boolean> TAKES_PART = new ConcurrentHashMap<>();
 
     private ListenerHabits() {
     }
@@ -41,8 +43,21 @@ final class ListenerHabits {
                 c -> overrides(c, "onBackwardPass") || overrides(c, "onGradientCalculation"));
     }
 
-    private static boolean overrides(Class<?> listener, String method) {
-        Class<?> declarer = Dl4jFields.declarer(listener, method, Model.class);
+    /**
+     * Whether the listener may write activations, parameters or gradients before the step, as it is given them: DL4J's own read only, whatever
+     * they do there.
+     */
+    static boolean mayTakePart(TrainingListener listener) {
+        return !listener.getClass().getName().startsWith("org.deeplearning4j.") && mayReadUpdate(listener)
+                && TAKES_PART.computeIfAbsent(listener.getClass(), c -> overrides(c, "onBackwardPass") || overrides(c, "onGradientCalculation")
+                || overrides(c, "onForwardPass", List.class) || overrides(c, "onForwardPass", Map.class));
+    }
+
+    private static boolean overrides(Class<?> listener, String method, Class<?>... afterModel) {
+        Class<?>[] parameters = new Class<?>[1 + afterModel.length];
+        parameters[0] = Model.class;
+        System.arraycopy(afterModel, 0, parameters, 1, afterModel.length);
+        Class<?> declarer = Dl4jFields.declarer(listener, method, parameters);
         return declarer != BaseTrainingListener.class && declarer != TrainingListener.class;
     }
 }

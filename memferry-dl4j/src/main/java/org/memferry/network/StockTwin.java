@@ -149,7 +149,7 @@ final class StockTwin implements AutoCloseable {
             data = null;
         }
         if (!atTheStep.done) {
-            throw new MemFerryException("stock DL4J did not end the iteration that it was given. " + Verifier.WAY_OUT);
+            throw new MemFerryException("DL4J's fit returned without an iteration");
         }
         return atTheStep.difference;
     }

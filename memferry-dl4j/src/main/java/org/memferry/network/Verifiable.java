@@ -1,14 +1,21 @@
 package org.memferry.network;
 
 import org.deeplearning4j.nn.api.Layer;
+import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
+import org.deeplearning4j.nn.conf.layers.samediff.AbstractSameDiffLayer;
 import org.deeplearning4j.nn.graph.vertex.GraphVertex;
 import org.deeplearning4j.nn.layers.ocnn.OCNNOutputLayer;
+import org.deeplearning4j.nn.layers.samediff.SameDiffGraphVertex;
 import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
 import org.deeplearning4j.nn.updater.UpdaterBlock;
 import org.deeplearning4j.optimize.api.TrainingListener;
 
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * What a stock copy beside an attached network cannot be asked, told by name before it is: a copy that begins from the same parameters and the
@@ -18,6 +25,7 @@ final class Verifiable {
 
     private static final String DL4J = "org.deeplearning4j.";
     private static final String ND4J = "org.nd4j.";
+    private static final Pattern CLASS_IN_JSON = Pattern.compile("\"@class\"\\s*:\\s*\"([^\"]+)\"");
 
     private Verifiable() {
     }
@@ -69,12 +77,37 @@ final class Verifiable {
         return Optional.empty();
     }
 
-    /** DL4J's own listeners read only. */
     private static Optional<String> takesPart(NetworkAdapter network, TrainingListener ours) {
         for (TrainingListener l : network.listeners()) {
-            if (l != ours && !isFrom(l, DL4J) && ListenerHabits.mayReadBeforeStep(l)) {
-                return Optional.of("the listener " + l.getClass().getName() + " is called between backward and the step, and may change "
-                        + "gradients");
+            if (l != ours && ListenerHabits.mayTakePart(l)) {
+                return Optional.of("the listener " + l.getClass().getName() + " is called before the step, and may change what it is given");
+            }
+        }
+        return Optional.empty();
+    }
+
+    /**
+     * A class of the program's own among the parts of the configuration (activations, losses, drop-out, preprocessors...), which the copy
+     * would have to share: it may remember something, and would be asked twice. Not those that only describe a SameDiff graph.
+     */
+    static Optional<String> ownPart(NetworkAdapter network) {
+        Set<String> describing = new HashSet<>();
+        for (NeuralNetConfiguration conf : network.configurations()) {
+            if (conf.getLayer() instanceof AbstractSameDiffLayer) {
+                describing.add(conf.getLayer().getClass().getName());
+            }
+        }
+        for (GraphVertex vertex : network.vertices()) {
+            GraphVertex inside = Layers.unfrozen(vertex);
+            if (inside instanceof SameDiffGraphVertex) {
+                describing.add(Dl4jFields.SAMEDIFF_VERTEX_CONFIG.get(inside).getClass().getName());
+            }
+        }
+        Matcher classes = CLASS_IN_JSON.matcher(network.configurationJson());
+        while (classes.find()) {
+            String name = classes.group(1);
+            if (!name.startsWith(DL4J) && !name.startsWith(ND4J) && !describing.contains(name)) {
+                return Optional.of("the configuration has the program's own " + name + ", which may remember something and would be asked twice");
             }
         }
         return Optional.empty();

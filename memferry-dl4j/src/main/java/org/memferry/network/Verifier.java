@@ -143,12 +143,12 @@ final class Verifier implements AutoCloseable {
 
     private boolean makeTwin(List<NetworkUnit> units, BlockLayout blocks, BaseMultiLayerUpdater<?> updater) {
         closeTwin();
-        Optional<String> shortage = shortage(blocks);
-        if (shortage.isPresent()) {
-            end(shortage.get());
-            return false;
-        }
         try {
+            Optional<String> obstacle = Verifiable.ownPart(network).or(() -> shortage(blocks));
+            if (obstacle.isPresent()) {
+                end(obstacle.get());
+                return false;
+            }
             twin = new StockTwin(network, blocks);
         } catch (RuntimeException | OutOfMemoryError e) {
             end("a stock copy could not be made: " + e);

@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.function.IntFunction;
 import java.util.stream.Stream;
 
@@ -39,6 +39,8 @@ import org.memferry.MemFerryListener;
 import org.memferry.MemFerryProperties;
 import org.memferry.Needs;
 import org.memferry.base.DifferenceException;
+import org.memferry.device.Device;
+import org.memferry.device.Devices;
 import org.memferry.device.HostMemoryMetrics;
 import org.memferry.device.NativeLibrary;
 import org.memferry.nd4j.RegionArrays;
@@ -46,6 +48,7 @@ import org.memferry.plan.GradientHome;
 import org.memferry.plan.Placement;
 import org.memferry.report.Verification;
 import org.nd4j.linalg.activations.Activation;
+import org.nd4j.linalg.activations.impl.ActivationTanH;
 import org.nd4j.linalg.api.memory.pointers.PagedPointer;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.dataset.DataSet;
@@ -206,34 +209,40 @@ class VerificationTest {
         at.put(0, at.get(0) + 1);
     }
 
-    /** Damages an element of the host master, or of the updater state, at the end of a forward pass. */
-    private static final class Damaging extends BaseTrainingListener {
+    /** An emulated device on which an element of host memory is damaged when the first gradient of an iteration is copied from it. */
+    private static final class DamagingDevice implements AutoCloseable {
 
-        private final long address;
-        private final long element;
+        private final Device device = Devices.open("emulated:64MB,poison");
         private final int iteration;
-        private int passes;
+        private int gradients;
+        private long address;
+        private long element;
 
-        Damaging(long address, long element, int iteration) {
-            this.address = address;
-            this.element = element;
+        /** @param iteration in which it happens, from 0 on */
+        DamagingDevice(int iteration) {
             this.iteration = iteration;
         }
 
-        private void forwardEnded() {
-            if (passes++ == iteration) {
-                damage(address, element);
-            }
+        void damages(long at, long index) {
+            address = at;
+            element = index;
+        }
+
+        MemFerryConfig config() {
+            Device damaging = (Device) Proxy.newProxyInstance(Device.class.getClassLoader(), new Class<?>[] {Device.class},
+                    (proxy, method, arguments) -> {
+                        if (method.getName().equals("copyToHost") && gradients++ == 4 * iteration) {
+                            damage(address, element);
+                        }
+                        return method.invoke(device, arguments);
+                    });
+            return MemFerryConfig.builder().device(damaging).place("*", Placement.RESIDENT).placeGradient("*", GradientHome.SLOT)
+                    .verifyFirstSteps(VERIFIED).build();
         }
 
         @Override
-        public void onForwardPass(Model model, List<INDArray> activations) {
-            forwardEnded();
-        }
-
-        @Override
-        public void onForwardPass(Model model, Map<String, INDArray> activations) {
-            forwardEnded();
+        public void close() {
+            device.close();
         }
     }
 
@@ -244,8 +253,8 @@ class VerificationTest {
     @EnumSource(Nets.Kind.class)
     void a_parameter_that_is_damaged_in_an_iteration_is_named_with_its_layer_and_element(Nets.Kind kind) {
         Model net = kind.create(new Adam(0.01));
-        try (MemFerry ferry = MemFerry.attach(net, config(Placement.RESIDENT))) {
-            Nets.setListeners(net, new Damaging(RegionArrays.firstElement(net.params()), ELEMENT, 1));
+        try (DamagingDevice device = new DamagingDevice(1); MemFerry ferry = MemFerry.attach(net, device.config())) {
+            device.damages(RegionArrays.firstElement(net.params()), ELEMENT);
             Nets.train(net, 0, 1);
             Throwable thrown = catchThrowable(() -> Nets.train(net, 1, 1));
             assertThat(thrown).isInstanceOf(DifferenceException.class).hasMessageStartingWith("step 2 (iteration 1, epoch 0) is not what stock "
@@ -264,9 +273,12 @@ class VerificationTest {
     @Test
     void damage_to_the_last_verified_step_is_found_without_another_iteration() {
         Model net = Nets.layers(new Adam(0.01));
-        try (MemFerry ferry = MemFerry.attach(net, MemFerryConfig.builder().verifyFirstSteps(1).build())) {
-            Nets.setListeners(net, new Damaging(RegionArrays.firstElement(net.params()), ELEMENT, 0));
-            assertThatThrownBy(() -> Nets.train(net, 0, 1)).isInstanceOf(DifferenceException.class).hasMessageContaining("of layer ");
+        try (DamagingDevice device = new DamagingDevice(VERIFIED - 1); MemFerry ferry = MemFerry.attach(net, device.config())) {
+            device.damages(RegionArrays.firstElement(net.params()), ELEMENT);
+            Nets.train(net, 0, VERIFIED - 1);
+            assertThatThrownBy(() -> Nets.train(net, VERIFIED - 1, 1)).isInstanceOf(DifferenceException.class)
+                    .hasMessageStartingWith("step 3 ").hasMessageContaining("of layer 2 (DenseLayer) differs first at element 100 of 253");
+            assertThat(ferry.verification().steps()).isEqualTo(VERIFIED - 1);
         }
     }
 
@@ -348,6 +360,31 @@ class VerificationTest {
         @Override
         public void onGradientCalculation(Model model) {
             model.gradient().gradientForVariable().values().forEach(g -> g.muli(0.5));
+        }
+    }
+
+    /** An activation as a user writes one, which counts: a copy that used it too would train another network. */
+    public static final class Counting extends ActivationTanH {
+
+        private int calls;
+
+        @Override
+        public INDArray getActivation(INDArray in, boolean training) {
+            calls++;
+            return super.getActivation(in, training);
+        }
+    }
+
+    @Test
+    void a_part_of_the_configuration_that_is_the_program_s_own_is_not_asked_twice() {
+        Counting counting = new Counting();
+        MultiLayerNetwork net = Nets.initialised(Nets.configuration(new Adam(0.01), WorkspaceMode.ENABLED).list()
+                .layer(new DenseLayer.Builder().nOut(5).activation(counting).build()).layer(Nets.softmax())
+                .setInputType(InputType.feedForward(Nets.INPUTS)).build());
+        try (MemFerry ferry = MemFerry.attach(net, MemFerryConfig.builder().verifyFirstSteps(VERIFIED).build())) {
+            Nets.train(net, 0, 2);
+            assertThat(counting.calls).isEqualTo(2);
+            assertThat(ferry.verification().notVerified()).hasValueSatisfying(r -> assertThat(r).contains(Counting.class.getName()));
         }
     }
 
