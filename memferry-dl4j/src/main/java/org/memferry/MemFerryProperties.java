@@ -2,6 +2,8 @@ package org.memferry;
 
 import org.memferry.base.RefusedException;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.function.Function;
 
@@ -97,7 +99,23 @@ public final class MemFerryProperties {
      */
     public static final String UPDATE_KERNEL = "org.memferry.update.kernel";
 
+    private static final List<String> WITH_ENVIRONMENT = List.of(ENABLED, DEVICE, DEVICE_MEMORY, HEADROOM, STRATEGY, PROFILE, EAGER_UPDATE,
+            SPILL_TO_HOST, VERIFY_FIRST_STEPS);
+    private static final List<String> WITHOUT_ENVIRONMENT = List.of(PREFLIGHT, UPDATE_THREADS, UPDATE_KERNEL);
+
     private MemFerryProperties() {
+    }
+
+    /** All properties of this page. */
+    public static List<String> names() {
+        List<String> names = new ArrayList<>(WITH_ENVIRONMENT);
+        names.addAll(WITHOUT_ENVIRONMENT);
+        return names;
+    }
+
+    /** Whether a property has an environment variable that stands for it. */
+    public static boolean hasEnvironmentTwin(String property) {
+        return WITH_ENVIRONMENT.contains(property);
     }
 
     /** The environment variable that stands for a property: {@code MEMFERRY_DEVICE_MEMORY} for {@code org.memferry.deviceMemory}. */

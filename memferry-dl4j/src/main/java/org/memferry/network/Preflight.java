@@ -1,10 +1,10 @@
 package org.memferry.network;
 
-import org.bytedeco.javacpp.Pointer;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.base.Sizes;
 import org.memferry.device.Device;
 import org.memferry.device.HostMemory;
+import org.memferry.device.JavaCppLimits;
 import org.memferry.plan.Budget;
 import org.memferry.plan.Plan;
 import org.memferry.report.MemoryTable;
@@ -12,10 +12,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Properties;
-import java.util.TreeSet;
 
 /**
  * Adds up, before anything is taken, what an attachment needs of the host, and holds it against every limit that the system, the container,
@@ -27,7 +24,7 @@ import java.util.TreeSet;
 final class Preflight {
 
     private static final Logger LOG = LoggerFactory.getLogger(Preflight.class);
-    private static final String JAVACPP = "org.bytedeco.javacpp.";
+    private static final String JAVACPP = JavaCppLimits.PREFIX;
     /** {@code warn} logs a shortfall and attaches all the same, where the system says less than it has; anything else refuses. */
     static final String PROPERTY = "org.memferry.preflight";
     private static final String WARN_ONLY = "warn";
@@ -66,30 +63,12 @@ final class Preflight {
     static Preflight of(Plan plan, long givenBack, Device device) {
         warnOfSpelling(System.getProperties());
         // Where ND4J computes on the CPU, activations are memory of this process too, whatever the device.
-        return of(plan, givenBack, Support.computesOnCpu(), device.name(), withJavaCpp(HostMemory.read(Path.of("/")), Pointer.maxPhysicalBytes(),
-                Pointer.physicalBytes()), device.pinsHostMemory());
-    }
-
-    static HostMemory withJavaCpp(HostMemory memory, long limit, long used) {
-        return limit <= 0 ? memory : memory.with(new HostMemory.Limit(HostMemory.Kind.JAVACPP, limit, limit - used));
-    }
-
-    /** JavaCPP knows {@code maxphysicalbytes} and {@code maxPhysicalBytes}; any other spelling it does not read, and says nothing. */
-    static List<String> misspelled(Properties properties) {
-        List<String> known = List.of("maxbytes", "maxBytes", "maxphysicalbytes", "maxPhysicalBytes");
-        List<String> wrong = new ArrayList<>();
-        for (String name : new TreeSet<>(properties.stringPropertyNames())) {
-            String own = name.toLowerCase().startsWith(JAVACPP) ? name.substring(JAVACPP.length()) : name;
-            boolean limit = known.stream().anyMatch(own::equalsIgnoreCase);
-            if (limit && !(name.startsWith(JAVACPP) && known.contains(own))) {
-                wrong.add(name);
-            }
-        }
-        return wrong;
+        return of(plan, givenBack, Support.computesOnCpu(), device.name(), JavaCppLimits.addTo(HostMemory.read(Path.of("/"))),
+                device.pinsHostMemory());
     }
 
     private static void warnOfSpelling(Properties properties) {
-        for (String name : misspelled(properties)) {
+        for (String name : JavaCppLimits.misspelled(properties)) {
             LOG.warn("-D{} is not read by JavaCPP, whose limits are {}maxbytes and {}maxphysicalbytes: check the spelling", name, JAVACPP,
                     JAVACPP);
         }

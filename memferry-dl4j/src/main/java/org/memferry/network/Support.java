@@ -9,13 +9,12 @@ import org.memferry.base.RefusedException;
 import org.memferry.device.Device;
 import org.memferry.device.cuda.CudaDevice;
 import org.memferry.nd4j.CudaBuild;
+import org.memferry.nd4j.Nd4jBuild;
 import org.memferry.nd4j.RegionArrays;
 import org.nd4j.linalg.activations.Activation;
 import org.nd4j.linalg.api.rng.Random;
 import org.nd4j.linalg.factory.Nd4j;
 import org.nd4j.linalg.lossfunctions.LossFunctions;
-import org.nd4j.versioncheck.VersionCheck;
-import org.nd4j.versioncheck.VersionInfo;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -102,10 +101,10 @@ final class Support {
                     + "with options; or nd4j-native on the class path in place of nd4j-cuda)");
         }
         CudaDevice card = (CudaDevice) device;
-        if (CudaBuild.check(version(), card.computeCapability()) == CudaBuild.Support.COMPILED_AT_FIRST_USE) {
+        if (CudaBuild.check(Nd4jBuild.version(), card.computeCapability()) == CudaBuild.Support.COMPILED_AT_FIRST_USE) {
             LOG.warn("{}: ND4J {} has no machine code for this card. Its driver compiles it at first use, which takes tens of minutes of processor"
                     + " time; the result is kept for the next start only with the environment variable CUDA_CACHE_MAXSIZE=4294967296.",
-                    device.name(), version());
+                    device.name(), Nd4jBuild.version());
         }
         RegionArrays.useCard(card.index());
     }
@@ -130,17 +129,7 @@ final class Support {
 
     /** The backend for a log line, such as {@code CpuBackend, ND4J 1.0.0-M2.1}. */
     static String backend() {
-        return Nd4j.getBackend().getClass().getSimpleName() + ", ND4J " + version();
-    }
-
-    private static String version() {
-        String version = "unknown version";
-        for (VersionInfo info : VersionCheck.getVersionInfos()) {
-            if ("nd4j-api".equals(info.getArtifactId())) {
-                version = info.getBuildVersion();
-            }
-        }
-        return version;
+        return Nd4j.getBackend().getClass().getSimpleName() + ", ND4J " + Nd4jBuild.version();
     }
 
     /** Found out once, from what a network of one parameter pair makes of a row. */

@@ -1,12 +1,12 @@
 package org.memferry.network;
 
-import org.bytedeco.javacpp.Pointer;
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.updater.BaseMultiLayerUpdater;
 import org.deeplearning4j.optimize.api.TrainingListener;
 import org.memferry.base.DifferenceException;
 import org.memferry.base.Sizes;
 import org.memferry.device.HostMemory;
+import org.memferry.device.JavaCppLimits;
 import org.memferry.device.Region;
 import org.memferry.nd4j.RegionArrays;
 import org.memferry.report.Verification;
@@ -58,7 +58,7 @@ final class Verifier implements AutoCloseable {
      * @param asked   iterations to verify, at least 1
      */
     Verifier(NetworkAdapter network, int asked) {
-        this(network, asked, () -> Preflight.withJavaCpp(HostMemory.read(Path.of("/")), Pointer.maxPhysicalBytes(), Pointer.physicalBytes()));
+        this(network, asked, () -> JavaCppLimits.addTo(HostMemory.read(Path.of("/"))));
     }
 
     /** @param host what the host has when the copy is made */

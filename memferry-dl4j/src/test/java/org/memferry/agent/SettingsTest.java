@@ -42,6 +42,7 @@ class SettingsTest {
             }
         }
         assertThat(Settings.NAMES).map(name -> Settings.PREFIX + name).containsExactlyInAnyOrderElementsOf(documented);
+        assertThat(MemFerryProperties.names()).containsExactlyInAnyOrderElementsOf(documented);
     }
 
     @Test

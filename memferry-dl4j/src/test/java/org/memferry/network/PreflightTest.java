@@ -4,6 +4,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.device.HostMemory;
+import org.memferry.device.JavaCppLimits;
 import org.memferry.device.HostMemory.Kind;
 import org.memferry.plan.Budget;
 import org.memferry.plan.LayerDescription;
@@ -17,7 +18,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
-import java.util.Properties;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
@@ -111,7 +111,7 @@ class PreflightTest {
     @Test
     void who_knows_better_than_the_system_is_warned_only() throws IOException {
         machine();
-        HostMemory low = Preflight.withJavaCpp(HostMemory.read(root), 5 * GB, GB);
+        HostMemory low = JavaCppLimits.addTo(HostMemory.read(root), 5 * GB, GB);
         System.setProperty(Preflight.PROPERTY, "warn");
         try {
             assertThatCode(() -> preflight(low).check()).doesNotThrowAnyException();
@@ -157,27 +157,14 @@ class PreflightTest {
     @Test
     void javacpps_limit_counts_the_whole_process_and_is_refused_with_a_value_that_works() throws IOException {
         machine();
-        HostMemory low = Preflight.withJavaCpp(HostMemory.read(root), 5 * GB, GB);
+        HostMemory low = JavaCppLimits.addTo(HostMemory.read(root), 5 * GB, GB);
         OutOfMemoryException refusal = org.assertj.core.api.Assertions.catchThrowableOfType(() -> preflight(low).check(),
                 OutOfMemoryException.class);
         assertThat(refusal.askedBytes()).isEqualTo(preflight(low).neededBytes());
         long enough = GB + refusal.askedBytes();
         assertThat(refusal).hasMessageContaining("-Dorg.bytedeco.javacpp.maxphysicalbytes=" + enough);
-        assertThatCode(() -> preflight(Preflight.withJavaCpp(low, enough, GB))).doesNotThrowAnyException();
-        assertThat(Preflight.withJavaCpp(HostMemory.read(root), 0, GB).limits()).hasSize(1);
-    }
-
-    @Test
-    void spellings_that_javacpp_does_not_read_are_found() {
-        Properties properties = new Properties();
-        properties.setProperty("org.bytedeco.javacpp.maxphysicalbytes", "0");
-        properties.setProperty("org.bytedeco.javacpp.maxBytes", "4g");
-        assertThat(Preflight.misspelled(properties)).isEmpty();
-        properties.setProperty("org.bytedeco.javacpp.MaxPhysicalBytes", "0");
-        properties.setProperty("maxphysicalbytes", "0");
-        properties.setProperty("ORG.bytedeco.javacpp.maxbytes", "0");
-        assertThat(Preflight.misspelled(properties)).containsExactly("ORG.bytedeco.javacpp.maxbytes", "maxphysicalbytes",
-                "org.bytedeco.javacpp.MaxPhysicalBytes");
+        assertThatCode(() -> preflight(JavaCppLimits.addTo(low, enough, GB))).doesNotThrowAnyException();
+        assertThat(JavaCppLimits.addTo(HostMemory.read(root), 0, GB).limits()).hasSize(1);
     }
 
     @Test
