@@ -123,6 +123,11 @@ public final class MemFerryConfig implements Serializable {
                 + "GO_MEMFERRY or STREAM)");
     }
 
+    /** The device's specification, such as {@code emulated:512MB}; the default where an open device was given. */
+    public String device() {
+        return settings.deviceSpecification;
+    }
+
     /** This configuration with the shapes that will be trained; see {@link Builder#expect}. */
     public MemFerryConfig expect(int batch, InputType... inputTypes) {
         return settings.copy().expect(batch, inputTypes).build();

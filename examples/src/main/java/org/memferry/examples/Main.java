@@ -4,6 +4,7 @@ import org.memferry.base.RefusedException;
 import org.memferry.examples.bench.BenchCommand;
 import org.memferry.examples.capacity.CapacityCommand;
 import org.memferry.examples.charlm.CharLmCommand;
+import org.memferry.examples.doctor.DoctorCommand;
 import org.memferry.examples.finetune.FineTuneCommand;
 import org.memferry.examples.forecast.EstimateCommand;
 import org.memferry.examples.forecast.PlanCommand;
@@ -28,7 +29,7 @@ import java.nio.file.NoSuchFileException;
  */
 @Command(name = "memferry", mixinStandardHelpOptions = true, versionProvider = Main.Version.class,
         subcommands = {FineTuneCommand.class, CharLmCommand.class, EstimateCommand.class, PlanCommand.class, SimulateCommand.class,
-            TraceCommand.class, CapacityCommand.class, BenchCommand.class, GpuCheckCommand.class},
+            TraceCommand.class, CapacityCommand.class, BenchCommand.class, GpuCheckCommand.class, DoctorCommand.class},
         synopsisSubcommandLabel = "COMMAND",
         description = "Trains DeepLearning4J networks that are larger than the memory of their device.",
         footer = {"", "memferry COMMAND --help says more about a command."})
@@ -42,7 +43,10 @@ public final class Main implements Runnable {
 
     /** Runs a command and ends the program with its exit code. */
     public static void main(String[] args) {
-        System.exit(run(new PrintWriter(System.out, true), new PrintWriter(System.err, true), args));
+        PrintWriter out = new PrintWriter(System.out, true);
+        // ND4J prints lines of its own on stdout, which are no results.
+        System.setOut(System.err);
+        System.exit(run(out, new PrintWriter(System.err, true), args));
     }
 
     /**
@@ -55,6 +59,7 @@ public final class Main implements Runnable {
         commands.setOut(out);
         commands.setErr(err);
         commands.setCaseInsensitiveEnumValuesAllowed(true);
+        commands.setExecutionStrategy(Output::execute);
         commands.setParameterExceptionHandler((e, arguments) -> refuse(e.getCommandLine(), e.getMessage()));
         commands.setExecutionExceptionHandler((e, command, parsed) -> fail(command, e));
         return commands.execute(args);

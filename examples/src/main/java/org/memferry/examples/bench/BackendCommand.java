@@ -1,5 +1,6 @@
 package org.memferry.examples.bench;
 
+import org.memferry.examples.Output;
 import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
 import org.nd4j.linalg.factory.Nd4j;
@@ -26,12 +27,15 @@ public final class BackendCommand implements Callable<Integer> {
             + " emulated device of 64 MB.")
     private String device;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
     @Override
     public Integer call() {
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         boolean cpu = Nd4j.getEnvironment().isCPU();
         String specification = device != null ? device : cpu ? "emulated:64MB" : "cuda:0";
         boolean right = true;
@@ -40,18 +44,18 @@ public final class BackendCommand implements Callable<Integer> {
             screen.status(model.title());
             for (BackendRun.Placed placed : run.placements()) {
                 right &= placed.isRight(cpu);
-                screen.line("%s", new ResultLine("bench-backend-placement").add("model", model.title()).add("parameters", placed.placement())
+                screen.result(new ResultLine("bench-backend-placement").add("model", model.title()).add("parameters", placed.placement())
                         .add("gradients", placed.home()).add("score_equal", placed.isScoreEqual()).add("gradients_equal", placed.areGradientsEqual())
                         .add("equal_to_other_placements", placed.isLikeOthers()).add("ulp_vs_plain", placed.ulps())
                         .add("max_difference_vs_plain", placed.difference()));
             }
             for (BackendRun.Timed timed : run.strategies()) {
-                screen.line("%s", new ResultLine("bench-backend-strategy").add("model", model.title()).add("strategy", timed.title())
+                screen.result(new ResultLine("bench-backend-strategy").add("model", model.title()).add("strategy", timed.title())
                         .add("step_ms", String.format(Locale.ROOT, "%.3f", timed.millis()))
                         .add("device_peak_bytes", timed.peakBytes()));
             }
         }
-        screen.line("%s", new ResultLine("bench-backend").add("backend", Nd4j.getBackend().getClass().getSimpleName()).add("device", specification)
+        screen.result(new ResultLine("bench-backend").add("backend", Nd4j.getBackend().getClass().getSimpleName()).add("device", specification)
                 .add("parity", right ? cpu ? "bit-identical" : "as-specified" : "different"));
         return right ? 0 : 1;
     }

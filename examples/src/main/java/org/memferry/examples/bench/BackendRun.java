@@ -20,9 +20,10 @@ import java.util.Map;
 import java.util.function.LongSupplier;
 
 /** One network on the ND4J backend that is loaded: in every placement compared with plain DL4J, and timed by every strategy. */
-final class BackendRun {
+public final class BackendRun {
 
-    private static final int ITERATIONS = 5;
+    /** Iterations of each training. */
+    public static final int ITERATIONS = 5;
 
     private final OffloadModel model;
     private final String device;
@@ -36,8 +37,13 @@ final class BackendRun {
         this.batches = model.batches();
     }
 
+    /** A network that is trained in a moment. */
+    public static BackendRun small(String device) {
+        return new BackendRun(OffloadModel.TINY, device, 1);
+    }
+
     /** What became of one placement. */
-    static final class Placed {
+    public static final class Placed {
 
         private final Placement placement;
         private final GradientHome home;
@@ -84,13 +90,14 @@ final class BackendRun {
             return difference;
         }
 
-        boolean isRight(boolean cpu) {
+        /** Whether the numbers are plain DL4J's: on the CPU all of them, on a card score and gradients. */
+        public boolean isRight(boolean cpu) {
             return scoreEqual && gradientsEqual && likeOthers && (!cpu || ulps == 0);
         }
     }
 
     /** Trains in each placement, and in plain DL4J. */
-    List<Placed> placements() {
+    public List<Placed> placements() {
         Map<String, INDArray> gradients = new LinkedHashMap<>();
         double score = first(gradients);
         NeuralNetwork plain = model.configured();

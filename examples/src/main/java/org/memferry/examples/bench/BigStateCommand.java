@@ -2,8 +2,10 @@ package org.memferry.examples.bench;
 
 import org.bytedeco.javacpp.Pointer;
 import org.memferry.base.Sizes;
+import org.memferry.examples.Output;
 import org.memferry.examples.Screen;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -25,6 +27,9 @@ public final class BigStateCommand implements Callable<Integer> {
     @Option(names = "--steps", paramLabel = "N", defaultValue = "3", description = "Iterations. Default: ${DEFAULT-VALUE}.")
     private int steps;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
@@ -40,10 +45,10 @@ public final class BigStateCommand implements Callable<Integer> {
         long limit = Pointer.maxPhysicalBytes();
         require(limit == 0 || bytes < limit, "--params: " + parameters + " need " + Sizes.format(bytes) + " of memory, JavaCPP allows "
                 + Sizes.format(limit) + " (expected: java -D" + JavaCppLimit.PROPERTY + "=0)");
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         BigStateBench bench = new BigStateBench(parameters, steps, screen);
         bench.run();
-        screen.line(bench.result().toString());
+        screen.result(bench.result());
         if (!bench.isIdentical()) {
             spec.commandLine().getErr().println(spec.qualifiedName() + ": the numbers are not plain DL4J's");
         }

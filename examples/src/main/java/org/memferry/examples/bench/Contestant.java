@@ -4,6 +4,7 @@ import org.deeplearning4j.nn.api.Model;
 import org.deeplearning4j.nn.api.NeuralNetwork;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
+import org.memferry.base.RefusedException;
 import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
@@ -67,6 +68,11 @@ final class Contestant implements AutoCloseable {
     static Contestant attach(OffloadModel model, List<DataSet> batches, Strategy strategy, String device, File profile) {
         MemFerryConfig.Builder config = MemFerryConfig.builder().device(device).strategy(strategy);
         Contestant contestant = new Contestant(model, batches, strategy.name(), profile == null ? config : config.profile(profile));
+        if (contestant.ferry.plan().budget().deviceBytes() == Long.MAX_VALUE) {
+            contestant.close();
+            throw new RefusedException("--device: '" + device + "' has no memory of its own, where strategies are without effect (expected: "
+                    + "emulated:<size> or cuda)");
+        }
         while (contestant.ferry.profile() == null) {
             contestant.fit();
         }

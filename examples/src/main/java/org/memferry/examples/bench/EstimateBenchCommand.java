@@ -2,10 +2,12 @@ package org.memferry.examples.bench;
 
 import org.memferry.MemFerryRuntime;
 import org.memferry.base.RefusedException;
+import org.memferry.examples.Output;
 import org.memferry.examples.Screen;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -28,6 +30,9 @@ public final class EstimateBenchCommand implements Callable<Integer> {
     @Option(names = "--iterations", paramLabel = "N", defaultValue = "4", description = "Of each network. Default: ${DEFAULT-VALUE}.")
     private int iterations;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
@@ -38,10 +43,10 @@ public final class EstimateBenchCommand implements Callable<Integer> {
         }
         JavaCppLimit.lift();
         installManagers();
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         EstimateBench bench = new EstimateBench(models != null ? models : List.of(KnownNetwork.values()), iterations, screen);
         bench.run();
-        screen.line(bench.result().toString());
+        screen.result(bench.result());
         if (!bench.isKept()) {
             spec.commandLine().getErr().println(spec.qualifiedName() + ": a network took more than its device has");
         }

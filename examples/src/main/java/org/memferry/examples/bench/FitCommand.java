@@ -1,7 +1,9 @@
 package org.memferry.examples.bench;
 
+import org.memferry.examples.Output;
 import org.memferry.examples.Screen;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -24,6 +26,9 @@ public final class FitCommand implements Callable<Integer> {
             description = "Pairs of iterations, one plain, one attached. Default: ${DEFAULT-VALUE}.")
     private int pairs;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
@@ -32,10 +37,10 @@ public final class FitCommand implements Callable<Integer> {
         if (pairs < 1) {
             throw new ParameterException(spec.commandLine(), "--pairs: " + pairs + " (expected: >= 1)");
         }
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         FitBench bench = new FitBench(model.task(), pairs, screen);
         bench.run();
-        screen.line(bench.result().toString());
+        screen.result(bench.result());
         if (!bench.isIdentical()) {
             spec.commandLine().getErr().println(spec.qualifiedName() + ": the numbers are not plain DL4J's");
         }

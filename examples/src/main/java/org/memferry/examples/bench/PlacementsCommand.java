@@ -1,5 +1,6 @@
 package org.memferry.examples.bench;
 
+import org.memferry.examples.Output;
 import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
 import picocli.CommandLine.Command;
@@ -24,12 +25,15 @@ public final class PlacementsCommand implements Callable<Integer> {
     @Mixin
     private Selection selection;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
     @Override
     public Integer call() {
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         boolean identical = true;
         for (OffloadModel model : selection.models()) {
             for (double ratio : selection.ratios(RATIOS)) {
@@ -38,8 +42,8 @@ public final class PlacementsCommand implements Callable<Integer> {
                         Integer.toString(selection.rounds())));
             }
         }
-        screen.line(new ResultLine("bench-placements").add("device", "emulated").add("direct", "modelled")
-                .add("parity", identical ? "bit-identical" : "different").toString());
+        screen.result(new ResultLine("bench-placements").add("device", "emulated").add("direct", "modelled")
+                .add("parity", identical ? "bit-identical" : "different"));
         return identical ? 0 : 1;
     }
 

@@ -5,10 +5,12 @@ import org.deeplearning4j.util.ModelSerializer;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
 import org.memferry.base.Sizes;
+import org.memferry.examples.Output;
 import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
 import org.nd4j.linalg.dataset.DataSet;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -37,6 +39,9 @@ public final class SaveCommand implements Callable<Integer> {
     @Option(names = "--rounds", paramLabel = "N", defaultValue = "3", description = "Times each; the median counts. Default: ${DEFAULT-VALUE}.")
     private int rounds;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
@@ -45,7 +50,7 @@ public final class SaveCommand implements Callable<Integer> {
         if (rounds < 1) {
             throw new ParameterException(spec.commandLine(), "--rounds: " + rounds + " (expected: >= 1)");
         }
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         Path folder = Files.createTempDirectory("memferry-save");
         File ours = folder.resolve("memferry.zip").toFile();
         File theirs = folder.resolve("dl4j.zip").toFile();
@@ -92,9 +97,9 @@ public final class SaveCommand implements Callable<Integer> {
                     + " %.2f s", Sizes.format(ferry.plan().hostBytes()), Sizes.format(ours.length()), save.median() / 1e9,
                     restore.median() / 1e9, Sizes.format(theirs.length()), plainSave.median() / 1e9, plainRestore.median() / 1e9,
                     write.median() / 1e9);
-            screen.line(new ResultLine("bench-save").add("params", ferry.plan().network().parameterCount()).add("bytes", ours.length())
+            screen.result(new ResultLine("bench-save").add("params", ferry.plan().network().parameterCount()).add("bytes", ours.length())
                     .add("vs_disk", ratio(write.times(save))).add("save_vs_dl4j", ratio(plainSave.times(save)))
-                    .add("restore_vs_dl4j", ratio(plainRestore.times(restore))).add("identical", same).toString());
+                    .add("restore_vs_dl4j", ratio(plainRestore.times(restore))).add("identical", same));
         }
         return same ? 0 : 1;
     }

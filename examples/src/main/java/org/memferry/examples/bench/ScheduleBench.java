@@ -68,7 +68,7 @@ final class ScheduleBench {
                     String.format(Locale.ROOT, "%.2f", Long.parseLong(row.get("device_bytes")) / (double) (1 << 20)), row.get("steps"));
         }
         Map<String, String> auto = results.stream().filter(row -> row.get("name").equals(Strategy.AUTO.name())).findFirst().orElseThrow();
-        screen.line(line(model, setting, auto).toString());
+        screen.result(line(model, setting, auto));
         speedups.add(Double.parseDouble(auto.get("vs_zero_offload")));
         identical &= setting.get("parity").equals("bit-identical");
     }

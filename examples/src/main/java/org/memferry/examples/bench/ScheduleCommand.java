@@ -1,5 +1,6 @@
 package org.memferry.examples.bench;
 
+import org.memferry.examples.Output;
 import org.memferry.examples.Screen;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -17,15 +18,18 @@ public final class ScheduleCommand implements Callable<Integer> {
     @Mixin
     private Selection selection;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
     @Override
     public Integer call() {
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         ScheduleBench bench = new ScheduleBench(selection.models(), selection.ratios(ScheduleBench.RATIOS), selection.rounds(), screen);
         bench.run();
-        screen.line(bench.result().toString());
+        screen.result(bench.result());
         if (!bench.isIdentical()) {
             spec.commandLine().getErr().println(spec.qualifiedName() + ": the numbers are not plain DL4J's");
         }

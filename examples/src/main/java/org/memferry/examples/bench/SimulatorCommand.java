@@ -1,5 +1,6 @@
 package org.memferry.examples.bench;
 
+import org.memferry.examples.Output;
 import org.memferry.examples.Screen;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -18,15 +19,18 @@ public final class SimulatorCommand implements Callable<Integer> {
     @Mixin
     private Selection selection;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
     @Override
     public Integer call() throws IOException {
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         SimulatorBench bench = new SimulatorBench(selection.models(), selection.ratios(SimulatorBench.RATIOS), selection.rounds(), screen);
         bench.run();
-        screen.line(bench.result().toString());
+        screen.result(bench.result());
         if (!bench.isPeakExact()) {
             spec.commandLine().getErr().println(spec.qualifiedName() + ": the device bytes are not those simulated");
         }

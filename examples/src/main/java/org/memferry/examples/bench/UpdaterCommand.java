@@ -2,11 +2,13 @@ package org.memferry.examples.bench;
 
 import org.bytedeco.javacpp.Pointer;
 import org.memferry.base.Sizes;
+import org.memferry.examples.Output;
 import org.memferry.examples.Screen;
 import org.memferry.update.UpdateRule;
 import org.memferry.update.UpdateWorkers;
 import org.memferry.update.UpdateYardsticks;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -36,6 +38,9 @@ public final class UpdaterCommand implements Callable<Integer> {
             description = "Rounds, each with every contestant in it. Default: ${DEFAULT-VALUE}.")
     private int rounds;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
@@ -49,11 +54,11 @@ public final class UpdaterCommand implements Callable<Integer> {
         long available = Pointer.availablePhysicalBytes();
         require(bytes < available, "--params: " + parameters + " need " + Sizes.format(bytes) + " of memory, " + Sizes.format(available)
                 + " are available (expected: fewer)");
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         UpdaterBench bench = new UpdaterBench(rule, parameters, workers, rounds, UpdateYardsticks.nativeLibraryFailure().orElse(null),
                 screen);
         bench.run();
-        screen.line(bench.result().toString());
+        screen.result(bench.result());
         if (!bench.equalsStock()) {
             spec.commandLine().getErr().println(spec.qualifiedName() + ": the numbers are not plain DL4J's");
         }

@@ -1,8 +1,10 @@
 package org.memferry.examples.bench;
 
 import org.memferry.base.Sizes;
+import org.memferry.examples.Output;
 import org.memferry.examples.Screen;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -24,6 +26,9 @@ public final class Vgg16Command implements Callable<Integer> {
             description = "nesterovs, adam. Default: both.")
     private List<String> updaters;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
@@ -32,10 +37,10 @@ public final class Vgg16Command implements Callable<Integer> {
         if (!List.of("nesterovs", "adam").containsAll(updaters)) {
             throw new ParameterException(spec.commandLine(), "--updaters: " + updaters + " (expected: nesterovs or adam)");
         }
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         Vgg16Bench bench = new Vgg16Bench(Sizes.parse(deviceMemory, "--device-memory"), updaters, screen);
         bench.run();
-        screen.line(bench.result().toString());
+        screen.result(bench.result());
         if (!bench.holds()) {
             spec.commandLine().getErr().println(spec.qualifiedName() + ": plain DL4J was not refused, or MemFerry took more than the device has");
         }

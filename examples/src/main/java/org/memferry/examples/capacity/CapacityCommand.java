@@ -1,11 +1,13 @@
 package org.memferry.examples.capacity;
 
 import org.memferry.base.Sizes;
+import org.memferry.examples.Output;
 import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
 import org.memferry.plan.Hardware;
 import org.memferry.plan.Strategy;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -40,6 +42,9 @@ public final class CapacityCommand implements Callable<Integer> {
     @Option(names = "--plan-only", description = "Skips the training: sizes by planning alone.")
     private boolean planOnly;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
@@ -55,7 +60,7 @@ public final class CapacityCommand implements Callable<Integer> {
         long device = Sizes.parse(deviceMemory, "--device-memory");
         long host = Sizes.parse(hostMemory, "--host-memory");
         Hardware described = Hardware.named(hardware);
-        screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        screen = output.screen();
         screen.line("device emulated, %s; host %s for 16 bytes per parameter; step times simulated for %s, %d example", deviceMemory,
                 hostMemory, described.name(), CapacityModel.BATCH);
         for (CapacityModel model : CapacityModel.values()) {
@@ -82,13 +87,13 @@ public final class CapacityCommand implements Callable<Integer> {
                     model.name().toLowerCase(Locale.ROOT));
             return;
         }
-        screen.line(new ResultLine(name).add("device_budget_bytes", device).add("zero_offload_params", zero.parameters)
+        screen.result(new ResultLine(name).add("device_budget_bytes", device).add("zero_offload_params", zero.parameters)
                 .add("native_offload_params", nativeOffload.parameters).add("go_params", go.parameters).add("best_params", best.parameters)
                 .add("ratio_go_vs_native", ratio(go.parameters, nativeOffload.parameters))
                 .add("ratio_go_vs_zero", ratio(go.parameters, zero.parameters))
                 .add("ratio_best_vs_zero", ratio(best.parameters, zero.parameters))
                 .add("step_cost_go", ratio(go.nanosPerParameter(), zero.nanosPerParameter()))
-                .add("step_cost_best", ratio(best.nanosPerParameter(), zero.nanosPerParameter())).toString());
+                .add("step_cost_best", ratio(best.nanosPerParameter(), zero.nanosPerParameter())));
     }
 
     private static String ratio(double a, double b) {

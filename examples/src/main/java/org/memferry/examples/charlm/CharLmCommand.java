@@ -7,6 +7,7 @@ import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
 import org.memferry.base.Sizes;
+import org.memferry.examples.Output;
 import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
 import org.memferry.examples.Text;
@@ -15,6 +16,7 @@ import org.nd4j.linalg.dataset.DataSet;
 import org.nd4j.linalg.dataset.MultiDataSet;
 import org.nd4j.linalg.factory.Nd4j;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -58,6 +60,9 @@ public final class CharLmCommand implements Callable<Integer> {
     @Option(names = "--letters", paramLabel = "N", defaultValue = "160", description = "Characters to write. Default: ${DEFAULT-VALUE}.")
     private int letters;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
@@ -71,7 +76,7 @@ public final class CharLmCommand implements Callable<Integer> {
             throw new ParameterException(spec.commandLine(), "--iterations: " + iterations + ", --letters: " + letters
                     + " (expected: >= 1 and >= 0)");
         }
-        screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        screen = output.screen();
         text = file == null ? Text.bundled() : Text.read(file);
         train = (int) (text.length() * (1 - HELD_OUT));
         NeuralNetwork network = model.configured(text.kinds());
@@ -83,11 +88,11 @@ public final class CharLmCommand implements Callable<Integer> {
             double trained = train(network);
             screen.line(ferry.planTable());
             screen.line("It writes: %s", write(network));
-            screen.line(new ResultLine("charlm").add("network", model.name().toLowerCase(Locale.ROOT))
+            screen.result(new ResultLine("charlm").add("network", model.name().toLowerCase(Locale.ROOT))
                     .add("params", ferry.plan().network().parameterCount()).add("iterations", iterations)
                     .add("bits_untrained", String.format(Locale.ROOT, "%.3f", untrained))
                     .add("bits_trained", String.format(Locale.ROOT, "%.3f", trained))
-                    .add("slab_bytes", ferry.metrics().device().slabBytes()).toString());
+                    .add("slab_bytes", ferry.metrics().device().slabBytes()));
             return trained < untrained ? 0 : 1;
         }
     }

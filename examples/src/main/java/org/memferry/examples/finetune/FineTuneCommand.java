@@ -1,8 +1,10 @@
 package org.memferry.examples.finetune;
 
 import org.memferry.examples.Digits;
+import org.memferry.examples.Output;
 import org.memferry.examples.Screen;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -29,18 +31,21 @@ public final class FineTuneCommand implements Callable<Integer> {
                     + "digit in each row, such as optdigits.tra of the UCI data set.")
     private Path data;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
     @Override
     public Integer call() throws IOException {
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         FineTune example = new FineTune(scale, digits(), screen);
         example.run();
         for (String failure : example.failures()) {
             spec.commandLine().getErr().println(spec.qualifiedName() + ": " + failure);
         }
-        screen.line(example.result().toString());
+        screen.result(example.result());
         return example.failures().isEmpty() ? 0 : 1;
     }
 

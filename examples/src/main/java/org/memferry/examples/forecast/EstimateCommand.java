@@ -1,12 +1,12 @@
 package org.memferry.examples.forecast;
 
+import org.memferry.examples.Output;
 import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
 import org.memferry.planner.Estimate;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
@@ -23,8 +23,8 @@ public final class EstimateCommand implements Callable<Integer> {
     @Mixin
     private Subject subject;
 
-    @Option(names = "--json", description = "Prints JSON instead of a table.")
-    private boolean json;
+    @Mixin
+    private Output output;
 
     @Spec
     private CommandSpec spec;
@@ -34,17 +34,14 @@ public final class EstimateCommand implements Callable<Integer> {
         if (!subject.isNamed()) {
             throw new ParameterException(spec.commandLine(), "no model given (expected: a model file or a built-in network)");
         }
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         Estimate estimate = subject.estimate();
         boolean fits = !estimate.fitting().isEmpty();
-        if (json) {
-            screen.line("%s", Json.text(Json.of(estimate)));
-            return fits ? 0 : 1;
-        }
+        Json.add(output.document(), estimate);
         screen.line("%s", estimate.table());
-        screen.line(new ResultLine("estimate").add("model", subject.name()).add("batch", estimate.batch())
+        screen.result(new ResultLine("estimate").add("model", subject.name()).add("batch", estimate.batch())
                 .add("device_memory_bytes", estimate.deviceBytes()).add("activation_bytes", estimate.memory().totalBytes())
-                .add("fits", fits ? estimate.fitting().get(0) : "no").toString());
+                .add("fits", fits ? estimate.fitting().get(0) : "no"));
         return fits ? 0 : 1;
     }
 }

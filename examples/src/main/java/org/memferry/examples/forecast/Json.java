@@ -1,7 +1,5 @@
 package org.memferry.examples.forecast;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.memferry.plan.IterationMemory;
@@ -16,27 +14,13 @@ import org.memferry.planner.Forecast;
 /** A forecast or an estimate for a program to read: what the tables show, in bytes and nanoseconds. */
 final class Json {
 
-    private static final ObjectMapper MAPPER = new ObjectMapper();
-
     private Json() {
     }
 
-    static ObjectNode object() {
-        return MAPPER.createObjectNode();
-    }
-
-    static String text(ObjectNode root) {
-        try {
-            return MAPPER.writerWithDefaultPrettyPrinter().writeValueAsString(root);
-        } catch (JsonProcessingException e) {
-            throw new IllegalStateException("a tree of plain values could not be written", e);
-        }
-    }
-
     /** Strategy, totals, and with layers the plan. */
-    static ObjectNode of(Forecast forecast, boolean layers) {
+    static ObjectNode add(ObjectNode node, Forecast forecast, boolean layers) {
         Simulation simulation = forecast.simulation();
-        ObjectNode node = object().put("strategy", forecast.strategy().name()).put("fits", true).put("simulated", true)
+        node.put("strategy", forecast.strategy().name()).put("fits", true).put("simulated", true)
                 .put("stepNanos", simulation.stepNanos()).put("devicePeakBytes", simulation.devicePeakBytes())
                 .put("bytesToDevice", simulation.bytesToDevice()).put("bytesToHost", simulation.bytesToHost())
                 .put("directBytes", simulation.directBytes()).put("copyWaitNanos", simulation.copyWaitNanos())
@@ -48,9 +32,9 @@ final class Json {
     }
 
     /** What {@link Estimate#table()} says, in bytes. */
-    static ObjectNode of(Estimate estimate) {
+    static void add(ObjectNode node, Estimate estimate) {
         IterationMemory memory = estimate.memory();
-        ObjectNode node = object().put("workload", estimate.key()).put("parameters", estimate.parameterCount()).put("batch", estimate.batch())
+        node.put("workload", estimate.key()).put("parameters", estimate.parameterCount()).put("batch", estimate.batch())
                 .put("deviceMemoryBytes", estimate.deviceBytes()).put("parameterBytes", estimate.parameterBytes())
                 .put("gradientBytes", estimate.gradientBytes()).put("updaterStateBytes", estimate.updaterStateBytes())
                 .put("activationBytes", memory.activationBytes()).put("activationGradientBytes", memory.gradientBytes())
@@ -62,7 +46,6 @@ final class Json {
                     .put("deviceBytes", need.deviceBytes()).put("hostBytes", need.hostBytes()).put("fits", need.fits())
                     .put("largestBatch", need.largestBatch());
         }
-        return node;
     }
 
     private static void addLayers(ArrayNode array, Plan plan, Forecast forecast) {

@@ -58,11 +58,11 @@ final class PaperSuite {
             capacityRatio = Math.max(capacityRatio, (double) go / baseline);
         }
         explain();
-        screen.line(new ResultLine("simulate-paper").add("simulated", true).add("max_speedup", max(ferrySpeedups))
+        screen.result(new ResultLine("simulate-paper").add("simulated", true).add("max_speedup", max(ferrySpeedups))
                 .add("mean_speedup", mean(ferrySpeedups)).add("max_speedup_auto", max(autoSpeedups)).add("mean_speedup_auto", mean(autoSpeedups))
                 .add("capacity_ratio", String.format(Locale.ROOT, "%.2f", capacityRatio))
                 .add("assumptions", "fp32,efficiency-0.6,link-0.8-of-peak,host-update-0.6-of-bandwidth,batch,sequence,txl-shapes,host-256GB")
-                .toString());
+                );
     }
 
     private void row(PaperModel model, Hardware hardware) {

@@ -1,9 +1,10 @@
 package org.memferry.examples.forecast;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
+import org.memferry.examples.Output;
+import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
 import org.memferry.plan.Hardware;
 import org.memferry.plan.Profile;
@@ -22,6 +23,7 @@ import picocli.CommandLine.Spec;
 
 import java.io.File;
 import java.io.IOException;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 
 /** {@code memferry plan}. */
@@ -42,8 +44,8 @@ public final class PlanCommand implements Callable<Integer> {
     @Option(names = "--profile", paramLabel = "FILE", description = "A saved profile to plan from; its times are shown as measured.")
     private File profileFile;
 
-    @Option(names = "--json", description = "Prints JSON instead of tables.")
-    private boolean json;
+    @Mixin
+    private Output output;
 
     @Spec
     private CommandSpec spec;
@@ -53,7 +55,7 @@ public final class PlanCommand implements Callable<Integer> {
         if (!subject.isNamed()) {
             throw new ParameterException(spec.commandLine(), "no model given (expected: a model file or a built-in network)");
         }
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         Hardware hardware = subject.hardware();
         Workload workload = subject.workload();
         screen.status("planning " + workload.network().layers().size() + " layers");
@@ -64,14 +66,16 @@ public final class PlanCommand implements Callable<Integer> {
                     workload.budget(subject.deviceBytes(hardware), subject.headroomBytes()));
         } catch (OutOfMemoryException e) {
             spec.commandLine().getErr().println(spec.qualifiedName() + ": " + e.getMessage());
+            output.document().put("strategy", strategy.name()).put("fits", false).put("why", e.getMessage());
             return 1;
         }
-        if (json) {
-            ObjectNode root = Json.of(forecast, true).put("workload", workload.key()).put("hardware", hardware.name())
-                    .put("measured", profile.measured()).put("activationBytes", workload.activationBytes());
-            screen.line("%s", Json.text(root));
-            return 0;
-        }
+        Json.add(output.document(), forecast, true).put("workload", workload.key()).put("hardware", hardware.name())
+                .put("measured", profile.measured()).put("activationBytes", workload.activationBytes());
+        show(screen, hardware, workload, profile, forecast);
+        return 0;
+    }
+
+    private void show(Screen screen, Hardware hardware, Workload workload, Profile profile, Forecast forecast) {
         screen.line("%s: %,d parameters, %s on %s", subject.name(), workload.network().parameterCount(), strategy, hardware.name());
         screen.line("times %s; activations %s by %s", profile.measured() ? "measured: " + profile.key() : "estimated",
                 Sizes.format(workload.activationBytes()), workload.activationSource());
@@ -81,7 +85,9 @@ public final class PlanCommand implements Callable<Integer> {
         } else {
             screen.line("%s", ForecastTable.totals(forecast.simulation()));
         }
-        return 0;
+        screen.result(new ResultLine("plan").add("simulated", true).add("strategy", forecast.strategy())
+                .add("step_ms", String.format(Locale.ROOT, "%.3f", forecast.simulation().stepNanos() / 1e6))
+                .add("device_peak_bytes", forecast.simulation().devicePeakBytes()));
     }
 
     private Profile profile(Workload workload, Hardware hardware) throws IOException {

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.base.Sizes;
+import org.memferry.examples.Output;
 import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
 import org.memferry.plan.Hardware;
@@ -47,18 +48,18 @@ public final class SimulateCommand implements Callable<Integer> {
     @Option(names = "--suite", paramLabel = "SUITE", description = "paper: the models and testbeds of the MemFerry paper.")
     private Suite suite;
 
-    @Option(names = "--json", description = "Prints JSON instead of a table.")
-    private boolean json;
+    @Mixin
+    private Output output;
 
     @Spec
     private CommandSpec spec;
 
     @Override
     public Integer call() throws IOException {
-        if ((suite != null) == subject.isNamed() || suite != null && json) {
-            throw new ParameterException(spec.commandLine(), "expected: a model file or a built-in network, or --suite paper without --json");
+        if ((suite != null) == subject.isNamed()) {
+            throw new ParameterException(spec.commandLine(), "expected: a model file or a built-in network, or --suite paper");
         }
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         if (suite != null) {
             new PaperSuite(screen).run();
         } else {
@@ -71,39 +72,32 @@ public final class SimulateCommand implements Callable<Integer> {
         Hardware hardware = subject.hardware();
         Workload workload = subject.workload();
         Profile profile = Forecast.estimate(workload, hardware);
-        ObjectNode root = Json.object().put("workload", workload.key()).put("hardware", hardware.name());
+        ObjectNode root = output.document().put("workload", workload.key()).put("hardware", hardware.name());
         ArrayNode all = root.putArray("strategies");
-        if (!json) {
-            screen.line("%s: %,d parameters, simulated on %s with %s", subject.name(), workload.network().parameterCount(), hardware.name(),
-                    Sizes.format(subject.deviceBytes(hardware)));
-            screen.line("%-15s %12s %11s %11s %11s %11s %11s", "strategy", "step", "peak", "to device", "to host", "in place", "waits");
-        }
+        screen.line("%s: %,d parameters, simulated on %s with %s", subject.name(), workload.network().parameterCount(), hardware.name(),
+                Sizes.format(subject.deviceBytes(hardware)));
+        screen.line("%-15s %12s %11s %11s %11s %11s %11s", "strategy", "step", "peak", "to device", "to host", "in place", "waits");
         ResultLine result = new ResultLine("simulate").add("simulated", true);
         for (Strategy strategy : strategies) {
             screen.status("simulating " + strategy);
             try {
                 Forecast forecast = Forecast.of(strategy, workload, profile, hardware,
                         workload.budget(subject.deviceBytes(hardware), subject.headroomBytes()));
-                all.add(Json.of(forecast, false));
+                Json.add(all.addObject(), forecast, false);
                 result.add(strategy.name().toLowerCase(Locale.ROOT) + "_ms", millis(forecast.simulation().stepNanos()));
                 show(screen, strategy, forecast.simulation());
             } catch (OutOfMemoryException e) {
                 all.addObject().put("strategy", strategy.name()).put("fits", false).put("why", e.getMessage());
-                if (!json) {
-                    screen.line("%-15s does not fit: %s asked for, %s there", strategy, Sizes.format(e.askedBytes()),
-                            Sizes.format(e.availableBytes()));
-                }
+                screen.line("%-15s does not fit: %s asked for, %s there", strategy, Sizes.format(e.askedBytes()), Sizes.format(e.availableBytes()));
             }
         }
-        screen.line("%s", json ? Json.text(root) : result.toString());
+        screen.result(result);
     }
 
-    private void show(Screen screen, Strategy strategy, Simulation s) {
-        if (!json) {
-            screen.line("%-15s %9s ms %11s %11s %11s %11s %8s ms", strategy, millis(s.stepNanos()), Sizes.format(s.devicePeakBytes()),
-                    Sizes.format(s.bytesToDevice()), Sizes.format(s.bytesToHost()), Sizes.format(s.directBytes()),
-                    millis(s.copyWaitNanos() + s.updateWaitNanos()));
-        }
+    private static void show(Screen screen, Strategy strategy, Simulation s) {
+        screen.line("%-15s %9s ms %11s %11s %11s %11s %8s ms", strategy, millis(s.stepNanos()), Sizes.format(s.devicePeakBytes()),
+                Sizes.format(s.bytesToDevice()), Sizes.format(s.bytesToHost()), Sizes.format(s.directBytes()),
+                millis(s.copyWaitNanos() + s.updateWaitNanos()));
     }
 
     private static String millis(long nanos) {

@@ -2,12 +2,14 @@ package org.memferry.examples.forecast;
 
 import org.memferry.MemFerry;
 import org.memferry.base.RefusedException;
+import org.memferry.examples.Output;
 import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
 import org.memferry.plan.Strategy;
 import org.memferry.plan.Timeline;
 import org.memferry.planner.Simulator;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -58,6 +60,9 @@ public final class TraceCommand implements Callable<Integer> {
             description = "Files to write, without their endings. Default: ${DEFAULT-VALUE}.")
     private Path out;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
@@ -68,7 +73,7 @@ public final class TraceCommand implements Callable<Integer> {
         if (batch < 1 || iterations < 1) {
             throw new RefusedException("--batch: " + batch + ", --iterations: " + iterations + " (expected: >= 1)");
         }
-        screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        screen = output.screen();
         try (TracedTraining training = TracedTraining.start(model, inputs, batch, device, strategy)) {
             Timeline timeline = record(training);
             MemFerry ferry = training.ferry();
@@ -79,8 +84,8 @@ public final class TraceCommand implements Callable<Integer> {
             if (ferry.profile() != null) {
                 result.add("predicted_ms", millis(Simulator.simulate(ferry.plan(), ferry.profile()).iterationNanos()));
             }
-            screen.line("%s", result.add("measured_ms", millis(timeline.nanos())).add("spans", timeline.spans().size())
-                    .add("dropped", timeline.dropped()).toString());
+            screen.result(result.add("measured_ms", millis(timeline.nanos())).add("spans", timeline.spans().size())
+                    .add("dropped", timeline.dropped()));
         }
         return 0;
     }

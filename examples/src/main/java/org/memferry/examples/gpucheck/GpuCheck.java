@@ -1,6 +1,8 @@
 package org.memferry.examples.gpucheck;
 
 import org.memferry.device.cuda.CudaDevice;
+import org.memferry.examples.GraphicsCards;
+import org.memferry.examples.Processor;
 import org.memferry.examples.ResultLine;
 import org.memferry.update.ElementType;
 import org.memferry.update.UpdateEngine;
@@ -82,7 +84,7 @@ final class GpuCheck {
     }
 
     private String describe(Report report) {
-        String name = fake ? FAKE : GraphicsCard.name(card);
+        String name = fake ? FAKE : GraphicsCards.name(card);
         report.fact("card", name);
         report.fact("figures", fake ? "FAKE: the CUDA runtime is one for tests and there is no card" : "measured on this card");
         report.fact("date", ZonedDateTime.now(ZoneOffset.UTC).truncatedTo(ChronoUnit.SECONDS));
@@ -91,7 +93,7 @@ final class GpuCheck {
             report.fact("bytes of the card's memory", device.totalBytes());
         }
         report.fact("CUDA runtime", Runtime.version());
-        report.fact("processor", Processor.name() + ", " + java.lang.Runtime.getRuntime().availableProcessors() + " threads");
+        report.fact("processor", Processor.name(Path.of("/")) + ", " + java.lang.Runtime.getRuntime().availableProcessors() + " threads");
         return name;
     }
 

@@ -1,10 +1,12 @@
 package org.memferry.examples.gpucheck;
 
 import org.memferry.base.RefusedException;
+import org.memferry.examples.Output;
 import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -38,6 +40,9 @@ public final class GpuCheckCommand implements Callable<Integer> {
     @Option(names = "--fake", description = "Marks all figures as fake: the CUDA runtime is one for tests.")
     private boolean fake;
 
+    @Mixin
+    private Output output;
+
     @Spec
     private CommandSpec spec;
 
@@ -52,6 +57,7 @@ public final class GpuCheckCommand implements Callable<Integer> {
             throw e;
         });
         command.setOut(new PrintWriter(System.out, true)).setErr(new PrintWriter(System.err, true));
+        command.setExecutionStrategy(Output::execute);
         System.exit(command.execute(arguments));
     }
 
@@ -60,13 +66,13 @@ public final class GpuCheckCommand implements Callable<Integer> {
         if (!(minutes > 0)) {
             throw new RefusedException("--minutes: " + minutes + " (expected: more than 0)");
         }
-        Screen screen = Screen.of(spec.commandLine().getOut(), spec.commandLine().getErr());
+        Screen screen = output.screen();
         Path folder = Files.createDirectories(Paths.get(out));
         GpuCheck check = new GpuCheck(card, trial ? Extent.TRIAL : Extent.CARD, 60 * minutes, fake, folder, screen::status);
         check.run();
-        check.replays().forEach(line -> screen.line("%s", line));
-        screen.line("%s", new ResultLine("gpu-check").add("figures", check.figures()).add("strategies", check.replays().size())
-                .add("report", folder.resolve("report.md")).toString());
+        check.replays().forEach(screen::result);
+        screen.result(new ResultLine("gpu-check").add("figures", check.figures()).add("strategies", check.replays().size())
+                .add("report", folder.resolve("report.md")));
         return 0;
     }
 }
