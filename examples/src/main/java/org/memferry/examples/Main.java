@@ -1,5 +1,6 @@
 package org.memferry.examples;
 
+import org.memferry.base.MemFerryException;
 import org.memferry.base.RefusedException;
 import org.memferry.examples.bench.BenchCommand;
 import org.memferry.examples.capacity.CapacityCommand;
@@ -19,9 +20,13 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 import java.io.FileNotFoundException;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
+import java.nio.charset.CharacterCodingException;
+import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
+import java.util.zip.ZipException;
 
 /**
  * The command line. Results go to stdout, logs and errors to stderr. Exit codes: 0 done; 1 the work failed, or a claim that it checks
@@ -29,7 +34,8 @@ import java.nio.file.NoSuchFileException;
  */
 @Command(name = "memferry", mixinStandardHelpOptions = true, versionProvider = Main.Version.class,
         subcommands = {FineTuneCommand.class, CharLmCommand.class, EstimateCommand.class, PlanCommand.class, SimulateCommand.class,
-            TraceCommand.class, CapacityCommand.class, BenchCommand.class, GpuCheckCommand.class, DoctorCommand.class},
+            TraceCommand.class, CapacityCommand.class, BenchCommand.class, GpuCheckCommand.class, DoctorCommand.class,
+            CompletionCommand.class},
         synopsisSubcommandLabel = "COMMAND",
         description = "Trains DeepLearning4J networks that are larger than the memory of their device.",
         footer = {"", "memferry COMMAND --help says more about a command."})
@@ -55,6 +61,10 @@ public final class Main implements Runnable {
      * @return the exit code
      */
     static int run(PrintWriter out, PrintWriter err, String... args) {
+        return commandLine(out, err).execute(args);
+    }
+
+    static CommandLine commandLine(PrintWriter out, PrintWriter err) {
         CommandLine commands = new CommandLine(new Main());
         commands.setOut(out);
         commands.setErr(err);
@@ -62,7 +72,7 @@ public final class Main implements Runnable {
         commands.setExecutionStrategy(Output::execute);
         commands.setParameterExceptionHandler((e, arguments) -> refuse(e.getCommandLine(), e.getMessage()));
         commands.setExecutionExceptionHandler((e, command, parsed) -> fail(command, e));
-        return commands.execute(args);
+        return commands;
     }
 
     @Override
@@ -79,12 +89,23 @@ public final class Main implements Runnable {
         if (cause instanceof RefusedException) {
             return refuse(command, cause.getMessage());
         }
+        if (cause instanceof CharacterCodingException || cause instanceof ZipException || cause instanceof FileSystemException) {
+            return refuse(command, "a file cannot be read: " + cause);
+        }
+        if (cause instanceof IOException || cause instanceof MemFerryException) {
+            say(command, String.valueOf(cause.getMessage()));
+            return CommandLine.ExitCode.SOFTWARE;
+        }
         throw e;
     }
 
     private static int refuse(CommandLine command, String message) {
-        command.getErr().println(command.getCommandSpec().qualifiedName() + ": " + message.replaceAll("\\R", " ") + " (--help says more)");
+        say(command, message + " (--help says more)");
         return CommandLine.ExitCode.USAGE;
+    }
+
+    private static void say(CommandLine command, String message) {
+        command.getErr().println(command.getCommandSpec().qualifiedName() + ": " + message.replaceAll("\\R", " "));
     }
 
     /** The version from the jar's manifest. */

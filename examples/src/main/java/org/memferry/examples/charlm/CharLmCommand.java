@@ -23,6 +23,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -71,13 +72,13 @@ public final class CharLmCommand implements Callable<Integer> {
     private int train;
 
     @Override
-    public Integer call() throws IOException {
+    public Integer call() {
         if (iterations < 1 || letters < 0) {
             throw new ParameterException(spec.commandLine(), "--iterations: " + iterations + ", --letters: " + letters
                     + " (expected: >= 1 and >= 0)");
         }
         screen = output.screen();
-        text = file == null ? Text.bundled() : Text.read(file);
+        text = file == null ? Text.bundled() : read();
         train = (int) (text.length() * (1 - HELD_OUT));
         NeuralNetwork network = model.configured(text.kinds());
         MemFerryConfig config = MemFerryConfig.builder().device(device).build();
@@ -94,6 +95,17 @@ public final class CharLmCommand implements Callable<Integer> {
                     .add("bits_trained", String.format(Locale.ROOT, "%.3f", trained))
                     .add("slab_bytes", ferry.metrics().device().slabBytes()));
             return trained < untrained ? 0 : 1;
+        }
+    }
+
+    private Text read() {
+        if (!Files.isRegularFile(file)) {
+            throw new ParameterException(spec.commandLine(), file + ": there is no such file");
+        }
+        try {
+            return Text.read(file);
+        } catch (IOException e) {
+            throw new ParameterException(spec.commandLine(), file + ": no text to learn: " + e.getMessage() + " (expected: UTF-8)", e);
         }
     }
 
