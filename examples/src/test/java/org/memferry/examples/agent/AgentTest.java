@@ -3,9 +3,12 @@ package org.memferry.examples.agent;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.memferry.examples.MainRun;
 
 import java.io.File;
 import java.io.IOException;
@@ -62,6 +65,19 @@ class AgentTest {
     void an_unchanged_program_trains_bit_for_bit_within_the_budget() throws Exception {
         assertThat(run("plain", List.of(agent(DEVICE), "-cp", classPath(), PlainProgram.class.getName()))).isEqualTo(stock);
         attached("plain");
+    }
+
+    @Test
+    void an_estimate_from_the_model_that_it_saved_says_what_fits_that_budget() throws IOException {
+        MainRun run = MainRun.of("estimate", "--model", folder.resolve("model.zip").toString(), "--batch", "16", "--device-memory", "600KB", "--json");
+        assertThat(run.code()).as(run.err()).isZero();
+        List<String> fitting = new ArrayList<>();
+        List<String> others = new ArrayList<>();
+        for (JsonNode strategy : new ObjectMapper().readTree(run.out()).get("strategies")) {
+            (strategy.get("fits").asBoolean() ? fitting : others).add(strategy.get("strategy").asText());
+        }
+        assertThat(others).as("plain DL4J").contains("NONE");
+        assertThat(fitting).as("MemFerry").contains("STREAM");
     }
 
     @Test
