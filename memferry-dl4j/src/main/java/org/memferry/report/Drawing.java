@@ -22,8 +22,11 @@ final class Drawing {
     private static final double USE_HEIGHT = 150;
     private static final int BINS = 60;
     private static final double MILLIS = 1e6;
+    /** Where the base of a label is beside its line: what is in use lies above the activations and below the budget. */
+    private static final double LEVEL_ABOVE = -4;
+    private static final double LEVEL_BELOW = 13;
     /** A bar narrower than this could not be seen. */
-    private static final double THINNEST = 0.8;
+    private static final double THINNEST = 2;
 
     private final Plan plan;
     private final List<Timeline> timelines;
@@ -92,8 +95,9 @@ final class Drawing {
                     BAR));
         }
         String name = Lane.layerName(plan, span);
-        if (width > 7.5 * name.length() + 8) {
-            svg.append(format("<text class=\"name\" x=\"%.2f\" y=\"%.1f\">%s</text>%n", from + 4, top + 14, Html.text(name)));
+        // Not over the hatching of a wait, where it could not be read.
+        if (width - Math.max(0, waited) > 7.5 * name.length() + 8) {
+            svg.append(format("<text class=\"name\" x=\"%.2f\" y=\"%.1f\">%s</text>%n", from + Math.max(0, waited) + 4, top + 14, Html.text(name)));
         }
     }
 
@@ -141,14 +145,14 @@ final class Drawing {
         StringBuilder svg = new StringBuilder(open("device", USE_HEIGHT + 2 * HEAD, "device bytes in use over time, against the budget of "
                 + Sizes.exact(budget)));
         axis(svg, USE_HEIGHT + HEAD);
-        level(svg, "budget", budget, top, "budget " + Sizes.format(budget));
+        level(svg, "budget", budget, top, LEVEL_ABOVE, "budget " + Sizes.format(budget));
         for (Timeline timeline : timelines) {
             svg.append(format("<path class=\"use %s\" d=\"%s\"><title>%s: at most %s in slots and resident layers, and %s of activations</title>"
                     + "</path>%n", Lane.name(timeline), path(timeline, activations, top), Lane.name(timeline),
                     Sizes.format(SlabUse.of(plan, timeline).values().stream().mapToLong(v -> v).max().orElse(0)), Sizes.format(activations)));
         }
         if (activations > 0) {
-            level(svg, "activations", activations, top, "activations, estimated " + Sizes.format(activations));
+            level(svg, "activations", activations, top, LEVEL_BELOW, "activations, estimated " + Sizes.format(activations));
         }
         return svg.append("</svg>\n").toString();
     }
@@ -157,9 +161,9 @@ final class Drawing {
         return HEAD + USE_HEIGHT * (1 - (double) bytes / top);
     }
 
-    private static void level(StringBuilder svg, String style, long bytes, long top, String label) {
+    private static void level(StringBuilder svg, String style, long bytes, long top, double apart, String label) {
         svg.append(format("<line class=\"%s\" x1=\"%.0f\" x2=\"%.0f\" y1=\"%.2f\" y2=\"%.2f\"/><text class=\"level\" x=\"%.0f\" y=\"%.2f\">%s"
-                + "</text>%n", style, LEFT, RIGHT, y(bytes, top), y(bytes, top), RIGHT, y(bytes, top) - 4, Html.text(label)));
+                + "</text>%n", style, LEFT, RIGHT, y(bytes, top), y(bytes, top), RIGHT, y(bytes, top) + apart, Html.text(label)));
     }
 
     private String path(Timeline timeline, long activations, long top) {

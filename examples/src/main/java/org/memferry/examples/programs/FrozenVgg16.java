@@ -108,13 +108,16 @@ public final class FrozenVgg16 {
         net.close();
     }
 
-    /** The zoo's, with the weights that deep ReLU networks begin with today: with its own a short training learns nothing. */
+    /** The zoo's, with the weights that deep ReLU networks begin with today, and without drop-out: so that a short training learns something. */
     private static ComputationGraph vgg16() {
         ComputationGraphConfiguration configuration = VGG16.builder().seed(SEED).inputShape(new int[] {COLOURS, SIDE, SIDE}).numClasses(CLASSES)
                 .updater(new Adam(1e-4)).build().conf();
         configuration.getVertices().values().stream().filter(vertex -> vertex instanceof LayerVertex)
                 .map(vertex -> ((LayerVertex) vertex).getLayerConf().getLayer()).filter(layer -> layer instanceof BaseLayer)
-                .forEach(layer -> ((BaseLayer) layer).setWeightInitFn(new WeightInitRelu()));
+                .forEach(layer -> {
+                    ((BaseLayer) layer).setWeightInitFn(new WeightInitRelu());
+                    layer.setIDropout(null);
+                });
         return new ComputationGraph(configuration);
     }
 

@@ -77,7 +77,7 @@ class AgentTest {
             (strategy.get("fits").asBoolean() ? fitting : others).add(strategy.get("strategy").asText());
         }
         assertThat(others).as("plain DL4J").contains("NONE");
-        assertThat(fitting).as("MemFerry").contains("STREAM");
+        assertThat(fitting).as("MemFerry").contains("GO_MEMFERRY");
     }
 
     @Test
@@ -85,6 +85,16 @@ class AgentTest {
         assertThat(run("child", List.of(agent(DEVICE), "-cp", folder.resolve("classes").toString(), Container.class.getName(),
                 folder.resolve("path").toString(), PlainProgram.class.getName()))).isEqualTo(stock);
         attached("child");
+    }
+
+    @Test
+    void also_where_the_program_has_the_library_on_its_class_path() throws Exception {
+        String library = agent().getPath().replace("-agent.jar", ".jar");
+        String jackson = Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator)).filter(entry -> entry.contains("fasterxml"))
+                .collect(Collectors.joining(File.pathSeparator));
+        assertThat(run("both", List.of(agent(DEVICE), "-cp", String.join(File.pathSeparator, library, jackson, classPath()),
+                PlainProgram.class.getName()))).isEqualTo(stock);
+        attached("both");
     }
 
     @Test
