@@ -7,7 +7,6 @@ import org.memferry.device.JavaCppLimits;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 
 /** How much memory this process may have and pin: by the machine, the container, the shell and JavaCPP. */
 final class LimitFindings {
@@ -56,10 +55,10 @@ final class LimitFindings {
     }
 
     private Finding pinned() {
-        boolean windows = surroundings.firstLine("proc/version").toLowerCase(Locale.ROOT).contains("microsoft");
-        long lockable = memory.lockableBytes();
-        String found = "ulimit -l is " + (lockable == Long.MAX_VALUE ? "unlimited" : Sizes.format(lockable)) + (windows ? "; Windows (WSL) limits it too"
-                : "");
+        boolean windows = memory.isInWindows();
+        long lockable = memory.lockedBytes();
+        String found = "ulimit -l is " + (lockable == HostMemory.NOT_TOLD ? "not told" : lockable == Long.MAX_VALUE ? "unlimited"
+                : Sizes.format(lockable)) + (windows ? "; Windows (WSL) limits it too" : "");
         if (!hasCard) {
             return Finding.ok("pinned memory", found + "; it matters beside a card only");
         }
@@ -67,7 +66,7 @@ final class LimitFindings {
             return Finding.note("pinned memory", found, "Under WSL a part of the memory can be pinned only: give WSL more in .wslconfig, or train on Linux"
                     + " itself, if attaching says that memory could not be pinned.");
         }
-        return lockable < machineBytes() ? Finding.note("pinned memory", found, "If attaching says that memory could not be pinned, raise it with"
+        return lockable != HostMemory.NOT_TOLD && lockable < machineBytes() ? Finding.note("pinned memory", found, "If attaching says that memory could not be pinned, raise it with"
                 + " ulimit -l unlimited (docker run --ulimit memlock=-1).") : Finding.ok("pinned memory", found);
     }
 }
