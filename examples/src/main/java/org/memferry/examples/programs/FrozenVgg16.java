@@ -38,8 +38,11 @@ import java.util.List;
  * restored, frozen up to its last convolution, and trained on the digits 5-9. MemFerry is the one line that attaches it.
  *
  * <p>The images are the bundled digits, four times as large: 32 x 32 with three colours, the smallest that VGG16 takes, 33.6 million
- * parameters. Thirty batches of 16, two epochs each: four minutes on two cores, most of them for the first training, which is plain DL4J's,
- * and 2 GB of memory.
+ * parameters. Thirty batches of 16, two epochs each: 2 GB of memory and some 200 seconds of processor time, most of them for the first
+ * training, which is plain DL4J's.
+ *
+ * <p>Before MemFerry attaches the network, TransferLearning makes it as an ordinary one, in ordinary arrays: where those are on a card that
+ * does not hold them, {@link org.memferry.examples.HostScope} has them made in host memory.
  */
 public final class FrozenVgg16 {
 
