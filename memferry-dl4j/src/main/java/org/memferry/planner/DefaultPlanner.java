@@ -245,15 +245,20 @@ public final class DefaultPlanner {
                     makeResident(layer, "larger than a slot, fits beside the slots");
                 }
             }
-            for (int layer : executionOrder) {
-                makeResident(layer, "fits beside activations and slots");
+            boolean more = true;
+            while (more) {
+                // A layer that becomes resident may be the last one for which slots were this large: then there is room for some before it.
+                more = false;
+                for (int layer : executionOrder) {
+                    more |= makeResident(layer, "fits beside activations and slots");
+                }
             }
         }
 
-        private void makeResident(int layer, String why) {
+        private boolean makeResident(int layer, String why) {
             LayerDescription description = network.layers().get(layer);
             if (forward[layer] == Placement.RESIDENT || fixedForward[layer] != null) {
-                return;
+                return false;
             }
             Placement before = forward[layer];
             long slotBefore = parameterSlot;
@@ -266,12 +271,13 @@ public final class DefaultPlanner {
             }
             if (slabBytes() <= budget.slabLimit()) {
                 reason[layer] = why;
-            } else {
-                forward[layer] = before;
-                backward[layer] = before;
-                residentBytes -= aligned(description);
-                parameterSlot = slotBefore;
+                return true;
             }
+            forward[layer] = before;
+            backward[layer] = before;
+            residentBytes -= aligned(description);
+            parameterSlot = slotBefore;
+            return false;
         }
 
         /** Bytes that the computation reads or writes over the link in an iteration, standing still for them. */

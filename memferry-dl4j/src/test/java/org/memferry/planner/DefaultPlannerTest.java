@@ -60,6 +60,12 @@ class DefaultPlannerTest {
         assertThat(PlanTable.render(plan(RandomNetworks.random(new Random(seed)), bytes))).isEqualTo(first);
     }
 
+    /** Its last large layer lets the slots go, and leaves room for a small one that was looked at before. */
+    @Test
+    void a_layer_that_had_no_room_beside_large_slots_is_resident_once_they_are_gone() {
+        a_network_that_fits_is_resident(-79428);
+    }
+
     @Property(tries = 300, shrinking = ShrinkingMode.OFF)
     @Label("a network that fits as a whole is resident as a whole, with gradients in slots where these fit too")
     void a_network_that_fits_is_resident(@ForAll long seed) {

@@ -77,7 +77,7 @@ class SimulatorTest {
         Simulation s = simulate(resident(UpdateTiming.EAGER));
         // Layer 0 waits for its own copy first, and in backward for the gradient slot that it shares with layer 2.
         assertThat(text(s.visits())).containsExactly("FORWARD 0 0..1400 waited 900", "FORWARD 1 1400..1900", "FORWARD 2 1900..2400",
-                "BACKWARD 2 2400..3200", "BACKWARD 1 3200..4000", "BACKWARD 0 4200..5000");
+                "BACKWARD 2 2400..3200", "BACKWARD 1 3200..4000", "BACKWARD 0 4000..5000 waited 200");
         assertThat(text(s.updates())).containsExactly("UPDATE 2 4200..4800", "UPDATE 1 5200..5800", "UPDATE 0 6200..6800");
         assertThat(text(s.copies())).containsExactly("TO_DEVICE 0 -100..900", "TO_HOST 2 3200..4200", "TO_HOST 1 4200..5200",
                 "TO_DEVICE 2 4800..5800", "TO_HOST 0 5200..6200", "TO_DEVICE 1 5800..6800");

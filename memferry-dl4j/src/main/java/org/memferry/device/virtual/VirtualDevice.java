@@ -48,10 +48,13 @@ public final class VirtualDevice implements Device {
     private long now;
     private boolean visiting;
     private long visitStart;
+    private long visitAwaitedFrom;
     private int visitLayer;
     private boolean visitBackward;
     private long visitLinkNanos;
     private long visitWaited;
+    /** What the computation has waited since the visit before, for the one that begins: a gradient's slot is awaited on its threshold. */
+    private long waitedBefore;
 
     /**
      * A device at time 0.
@@ -196,7 +199,9 @@ public final class VirtualDevice implements Device {
     /** Moves the clock to the ticket's time, as {@link #hostWaits} does. */
     @Override
     public void computeWaits(Ticket ticket) {
+        long from = now;
         hostWaits(ticket);
+        waitedBefore += visiting ? 0 : now - from;
     }
 
     /** Moves the clock to the ticket's time; what it moves by counts as waited. */
@@ -249,6 +254,7 @@ public final class VirtualDevice implements Device {
     /** Moves the clock by work of the training thread that is no visit of a layer. */
     public void hostBusy(long nanos) {
         regions.requireOpen();
+        waitedBefore = 0;
         passTo(Math.addExact(now, nanos));
     }
 
@@ -264,7 +270,9 @@ public final class VirtualDevice implements Device {
         regions.requireOpen();
         visitEnded();
         visitStart = now;
-        visitWaited = 0;
+        visitWaited = waitedBefore;
+        visitAwaitedFrom = now - waitedBefore;
+        waitedBefore = 0;
         long readNanos = rates.nanos(Direction.TO_DEVICE, readBytes);
         long writtenNanos = rates.nanos(Direction.TO_HOST, writtenBytes);
         toDevice.reserve(now, readNanos);
@@ -296,7 +304,7 @@ public final class VirtualDevice implements Device {
         compute(cost);
         long computed = now - from;
         passTo(Math.max(now, notBefore));
-        listener.visited(visitLayer, visitBackward, visitStart, now, visitWaited);
+        listener.visited(visitLayer, visitBackward, visitAwaitedFrom, now, visitWaited);
         return computed;
     }
 

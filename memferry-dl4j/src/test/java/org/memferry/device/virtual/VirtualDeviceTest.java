@@ -452,6 +452,34 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
     }
 
     @Test
+    void what_is_waited_for_on_the_threshold_of_a_visit_is_part_of_it_as_on_other_devices() {
+        listen();
+        try (Region host = host(); Region slab = slab()) {
+            Ticket back = toHost(host, slab, 20);
+            device.visitStarted(1, true, 0, 0);
+            device.visitEnded();
+            device.computeWaits(toHost(host, slab, 300));
+            device.visitStarted(0, true, 0, 0);
+            device.computeWaits(back);
+            device.visitEnded();
+            assertThat(events.stream().filter(event -> event.startsWith("visited"))).containsExactly("visited 1 backward 0..400 waited 0",
+                    "visited 0 backward 400..1200 waited 600");
+        }
+    }
+
+    @Test
+    void waits_long_before_a_visit_are_none_of_its() {
+        listen();
+        try (Region host = host(); Region slab = slab()) {
+            device.computeWaits(toHost(host, slab, 300));
+            clock().hostBusy(50);
+            device.visitStarted(0, false, 0, 0);
+            device.visitEnded();
+            assertThat(events).contains("visited 0 forward 650..750 waited 0");
+        }
+    }
+
+    @Test
     void fractions_of_nanoseconds_are_rounded_once_per_copy() {
         try (VirtualDevice odd = new VirtualDevice(BUDGET, LinkRates.of(3e9, Double.POSITIVE_INFINITY), (layer, backward) -> 0);
                 Region host = odd.allocateHost(1000, "host"); Region slab = odd.allocateSlab(1000, "slab")) {
