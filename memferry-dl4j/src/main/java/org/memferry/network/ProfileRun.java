@@ -20,8 +20,9 @@ import java.util.List;
 /**
  * Measures a network in its first iterations on the attached device, which train it like any other, in rounds: each layer's computation and
  * each layer's step by themselves ({@link UpdateTiming#IN_CHUNKS}: no step runs beside backward); both at once, which shows how much a step
- * slows the computation where the CPU computes; parameters read in place, and gradients written in place. Every figure is the median of its
- * round; a round's first iteration is left out.
+ * slows the computation where the CPU computes; parameters read in place, and gradients written in place. A round's first iteration is left
+ * out, since it finds the slots empty, and more of the first round's, in which the virtual machine compiles. Every time is the median of its
+ * round. Slow-downs are differences of rounds, and taken from the shortest times of each: what other programs take would pass for them.
  *
  * <p>Where the device models what is used in place from its bytes, the model's figure stands for what would be measured, and the round that
  * reads in place, in which nothing is copied to the device, shows the computation without copies beside it.
@@ -30,6 +31,10 @@ final class ProfileRun implements VisitClock {
 
     /** Iterations of each round that count. */
     static final int MEASURED = 4;
+    private static final int LEFT_OUT = 1;
+    private static final int LEFT_OUT_AT_FIRST = 4;
+    /** What runs beside the computation shares memory with it, and cannot take more than it leaves. */
+    private static final double MOST_SLOWDOWN = 1;
 
     private final Device device;
     private final PlacementRules rules;
@@ -97,12 +102,17 @@ final class ProfileRun implements VisitClock {
     }
 
     private Round round() {
-        return rounds.get(Math.min(rounds.size() - 1, iterations / (MEASURED + 1)));
+        return rounds.get(Math.min(rounds.size() - 1, inRounds() / (LEFT_OUT + MEASURED)));
+    }
+
+    /** Iterations as if all rounds left out the same number. */
+    private int inRounds() {
+        return Math.max(0, iterations - (LEFT_OUT_AT_FIRST - LEFT_OUT));
     }
 
     /** True once {@link #profile} can be asked. */
     boolean isComplete() {
-        return iterations >= rounds.size() * (MEASURED + 1);
+        return inRounds() >= rounds.size() * (LEFT_OUT + MEASURED);
     }
 
     /** An iteration opens, and the one before ends with all that lies between the two. */
@@ -114,8 +124,8 @@ final class ProfileRun implements VisitClock {
         if (opened != 0) {
             iterations++;
         }
-        boolean first = iterations % (MEASURED + 1) == 0;
-        present = first || isComplete() ? null : samples[round().ordinal()];
+        boolean leftOut = inRounds() % (LEFT_OUT + MEASURED) < LEFT_OUT;
+        present = leftOut || isComplete() ? null : samples[round().ordinal()];
         opened = now;
         visits = 0;
         barrier = 0;
@@ -196,7 +206,7 @@ final class ProfileRun implements VisitClock {
         for (int i = 0; i < base.network().layers().size(); i++) {
             LayerDescription layer = base.network().layers().get(i);
             LayerPlan decision = base.layers().get(i);
-            added += of(Round.ALONE).forward(i) - pure.forward(i) + of(Round.ALONE).backward(i) - pure.backward(i);
+            added += of(Round.ALONE).least(i) - pure.least(i);
             computed[0] += pure.forward(i);
             computed[1] += pure.backward(i);
             copied[0] += decision.forward() == Placement.PREFETCH ? toDevice(layer.parameterBytes()) : 0;
@@ -204,7 +214,11 @@ final class ProfileRun implements VisitClock {
             copied[2] += decision.gradientHome() == GradientHome.SLOT ? toHost(layer.gradientBytes()) : 0;
         }
         long together = Math.min(computed[0], copied[0]) + Math.min(computed[1], Math.max(copied[1], copied[2]));
-        return together == 0 ? 0 : Math.max(0, (double) added / together);
+        return slowdown(added, together);
+    }
+
+    private static double slowdown(long added, long together) {
+        return together == 0 ? 0 : Math.min(MOST_SLOWDOWN, Math.max(0, (double) added / together));
     }
 
     /** What the steps beside backward added to its time, over the time they ran beside it. */
@@ -213,12 +227,11 @@ final class ProfileRun implements VisitClock {
         long backward = 0;
         long steps = 0;
         for (int i = 0; i < base.network().layers().size(); i++) {
-            added += of(Round.BESIDE_STEPS).backward(i) - of(Round.ALONE).backward(i);
+            added += of(Round.BESIDE_STEPS).leastBackward(i) - of(Round.ALONE).leastBackward(i);
             backward += of(Round.ALONE).backward(i);
             steps += of(Round.ALONE).update(i);
         }
-        long together = Math.min(backward, steps);
-        return together == 0 ? 0 : Math.max(0, (double) added / together);
+        return slowdown(added, Math.min(backward, steps));
     }
 
     /** Some iterations of one kind. */
@@ -259,6 +272,19 @@ final class ProfileRun implements VisitClock {
 
         private long backward(int layer) {
             return median(backwards, layer);
+        }
+
+        private long leastBackward(int layer) {
+            return least(backwards, layer);
+        }
+
+        /** The shortest forward and backward. */
+        private long least(int layer) {
+            return least(forwards, layer) + least(backwards, layer);
+        }
+
+        private static long least(List<long[]> samples, int index) {
+            return samples.stream().mapToLong(s -> s[index]).min().orElse(0);
         }
 
         private long update(int layer) {
