@@ -31,7 +31,7 @@ final class Capacity {
 
     /** One part in so many of the device is kept free, since activations are only estimated. */
     private static final int HEADROOM_SHARE = 16;
-    private static final int MOST_ITERATIONS = 20;
+    private static final int MOST_ITERATIONS = 40;
 
     private final CapacityModel model;
     private final long deviceBytes;
@@ -139,11 +139,8 @@ final class Capacity {
         return hostBytes(workload(found.notch + 1)) > hostBytes;
     }
 
-    private MemFerryConfig config(Strategy strategy, Workload workload) {
-        // The memory report that MemFerry itself asks does not know a graph with attention: what it misses is kept free.
-        boolean reported = workload.activationSource().startsWith("DL4J");
-        long free = headroom() + (reported ? 0 : workload.activationBytes());
-        return MemFerryConfig.builder().device("emulated:" + deviceBytes).headroom(String.valueOf(free)).strategy(strategy)
+    private MemFerryConfig config(Strategy strategy) {
+        return MemFerryConfig.builder().device("emulated:" + deviceBytes).headroom(String.valueOf(headroom())).strategy(strategy)
                 .expect(CapacityModel.BATCH, model.input()).build();
     }
 
@@ -155,7 +152,7 @@ final class Capacity {
     long train(Strategy strategy, Found found) {
         Model network = model.network(found.notch);
         DeviceMeter.settle();
-        try (MemFerry ferry = MemFerry.init(network, config(strategy, workload(found.notch)));
+        try (MemFerry ferry = MemFerry.init(network, config(strategy));
                 DeviceMeter meter = DeviceMeter.start(() -> ferry.metrics().device().slabBytes())) {
             for (int i = 0; ferry.profile() == null; i++) {
                 if (i == MOST_ITERATIONS) {
@@ -172,7 +169,7 @@ final class Capacity {
     /** Whether MemFerry itself refuses the next larger network on the device. */
     boolean isOneMoreRefused(Strategy strategy, Found found) {
         int notch = found.notch + 1;
-        try (MemFerry ferry = MemFerry.init(model.network(notch), config(strategy, workload(notch)))) {
+        try (MemFerry ferry = MemFerry.init(model.network(notch), config(strategy))) {
             return false;
         } catch (OutOfMemoryException e) {
             return true;
