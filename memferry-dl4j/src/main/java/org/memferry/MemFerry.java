@@ -6,6 +6,8 @@ import org.deeplearning4j.nn.conf.MultiLayerConfiguration;
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.graph.ComputationGraph;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
+import org.memferry.base.RefusedException;
+import org.memferry.network.AttachRequest;
 import org.memferry.network.Ferry;
 import org.memferry.network.NetworkWork;
 import org.memferry.network.Restore;
@@ -51,7 +53,14 @@ public final class MemFerry implements AutoCloseable {
      * @throws org.memferry.base.OutOfMemoryException if memory is short; the network is as it was
      */
     public static MemFerry attach(Model network, MemFerryConfig config) {
-        return new MemFerry(Ferry.attach(network, config.request(null)));
+        return new MemFerry(Ferry.attach(network, request(config)));
+    }
+
+    private static AttachRequest request(MemFerryConfig config) {
+        if (config == null) {
+            throw new RefusedException("cannot attach with config null (expected: a configuration, such as MemFerryConfig.defaults())");
+        }
+        return config.request(null);
     }
 
     /**
@@ -59,7 +68,7 @@ public final class MemFerry implements AutoCloseable {
      * them anywhere else.
      */
     public static MemFerry init(Model network, MemFerryConfig config) {
-        return new MemFerry(Ferry.init(network, config.request(null)));
+        return new MemFerry(Ferry.init(network, request(config)));
     }
 
     /**
@@ -68,7 +77,7 @@ public final class MemFerry implements AutoCloseable {
      * @param loadUpdater whether to read the updater state
      */
     public static MultiLayerNetwork restoreMultiLayerNetwork(File file, boolean loadUpdater, MemFerryConfig config) {
-        return Restore.multiLayerNetwork(file, loadUpdater, config.request(null));
+        return Restore.multiLayerNetwork(file, loadUpdater, request(config));
     }
 
     /**
@@ -77,7 +86,7 @@ public final class MemFerry implements AutoCloseable {
      * @param loadUpdater whether to read the updater state
      */
     public static ComputationGraph restoreComputationGraph(File file, boolean loadUpdater, MemFerryConfig config) {
-        return Restore.computationGraph(file, loadUpdater, config.request(null));
+        return Restore.computationGraph(file, loadUpdater, request(config));
     }
 
     /**

@@ -254,6 +254,10 @@ public final class MemFerryConfig implements Serializable {
 
         /** Fixes the placement of layers per pass. */
         public Builder place(String layers, Placement forward, Placement backward) {
+            if (forward == null || backward == null) {
+                throw new RefusedException("place('" + layers + "', " + forward + ", " + backward + ") (expected: RESIDENT, PREFETCH or DIRECT "
+                        + "for each pass)");
+            }
             this.rules = rules.place(layers, forward, backward);
             return this;
         }

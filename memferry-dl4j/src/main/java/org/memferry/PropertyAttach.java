@@ -20,7 +20,7 @@ public final class PropertyAttach implements IterationWatch {
 
     private static final Logger LOG = LoggerFactory.getLogger(PropertyAttach.class);
 
-    private final boolean enabled = Boolean.TRUE.equals(MemFerryProperties.flag(MemFerryProperties.ENABLED));
+    private final boolean enabled = isEnabled();
     /** Attaching itself uses workspaces. */
     private final ThreadLocal<Boolean> looking = ThreadLocal.withInitial(() -> false);
     private final Set<Model> plain = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
@@ -28,6 +28,15 @@ public final class PropertyAttach implements IterationWatch {
     /** Reads the property. */
     public PropertyAttach() {
         // A service has a public constructor.
+    }
+
+    private static boolean isEnabled() {
+        try {
+            return Boolean.TRUE.equals(MemFerryProperties.flag(MemFerryProperties.ENABLED));
+        } catch (MemFerryException e) {
+            LOG.warn("networks stay plain DL4J's: {}", e.getMessage());
+            return false;
+        }
     }
 
     @Override

@@ -7,9 +7,9 @@ import picocli.CommandLine.Spec;
 
 /** {@code memferry completion}. */
 @Command(name = "completion", mixinStandardHelpOptions = true,
-        description = {"Prints a script by which bash and zsh complete commands and options of memferry. Where that is an alias:",
-            "  alias memferry='java -jar /path/to/memferry.jar'", "  source <(memferry completion)", ""},
-        footer = {"", "Exit code: 0 printed, 2 the command line is wrong."})
+        description = {"Prints a script by which bash and zsh complete commands and options of memferry.", ""},
+        footer = {"", "Where memferry is an alias:", "  alias memferry='java -jar /path/to/memferry.jar'", "  source <(memferry completion)", "",
+            "Exit code: 0 printed, 2 the command line is wrong."})
 final class CompletionCommand implements Runnable {
 
     @Spec

@@ -18,6 +18,7 @@ import picocli.CommandLine.IVersionProvider;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -26,6 +27,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.CharacterCodingException;
 import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
+import java.util.List;
 import java.util.zip.ZipException;
 
 /**
@@ -70,7 +72,7 @@ public final class Main implements Runnable {
         commands.setErr(err);
         commands.setCaseInsensitiveEnumValuesAllowed(true);
         commands.setExecutionStrategy(Output::execute);
-        commands.setParameterExceptionHandler((e, arguments) -> refuse(e.getCommandLine(), e.getMessage()));
+        commands.setParameterExceptionHandler((e, arguments) -> refuse(e.getCommandLine(), message(e)));
         commands.setExecutionExceptionHandler((e, command, parsed) -> fail(command, e));
         return commands;
     }
@@ -79,6 +81,11 @@ public final class Main implements Runnable {
     public void run() {
         throw new ParameterException(spec.commandLine(), "no command given (expected: "
                 + String.join(" or ", spec.subcommands().keySet()) + ")");
+    }
+
+    private static String message(ParameterException e) {
+        List<String> meant = e instanceof UnmatchedArgumentException ? ((UnmatchedArgumentException) e).getSuggestions() : List.of();
+        return meant.isEmpty() ? e.getMessage() : e.getMessage() + " (did you mean " + String.join(" or ", meant) + "?)";
     }
 
     private static int fail(CommandLine command, Exception e) throws Exception {

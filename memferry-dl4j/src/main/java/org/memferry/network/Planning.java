@@ -232,7 +232,7 @@ final class Planning {
         try {
             ProfileFile.write(profile, request.profileFile());
         } catch (IOException e) {
-            LOG.warn("the profile was measured but not saved in {}: {}", request.profileFile(), e.getMessage());
+            LOG.warn("the profile was measured but not saved in {}: {}", request.profileFile(), String.valueOf(e));
         }
     }
 

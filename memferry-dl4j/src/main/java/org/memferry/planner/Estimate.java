@@ -218,21 +218,25 @@ public final class Estimate {
         String share = String.format(Locale.ROOT, "activations and working memory are %.0f %% of plain training",
                 100.0 * memory.totalBytes() / plain.deviceBytes);
         if (plain.fits) {
-            return "Plain training fits, with batches of up to " + plain.largestBatch + "; moving parameters to the host allows "
-                    + smallest.largestBatch + ". Here " + share + ".";
+            return "Plain training fits, with batches of up to " + count(plain.largestBatch) + "; moving parameters to the host allows "
+                    + count(smallest.largestBatch) + ". Here " + share + ".";
         }
         if (smallest.fits) {
-            return "Plain training does not fit" + (plain.largestBatch == 0 ? " with any batch" : " (batches of up to " + plain.largestBatch
+            return "Plain training does not fit" + (plain.largestBatch == 0 ? " with any batch" : " (batches of up to " + count(plain.largestBatch)
                     + " would)") + "; moving parameters to the host helps: " + smallest.strategy + " needs "
-                    + Sizes.format(smallest.deviceBytes) + ", with batches of up to " + smallest.largestBatch + ". Here " + share + ".";
+                    + Sizes.format(smallest.deviceBytes) + ", with batches of up to " + count(smallest.largestBatch) + ". Here " + share + ".";
         }
         String way = smallest.largestBatch == 0 ? "No batch is small enough for this device."
-                : "A batch of " + smallest.largestBatch + " fits with " + smallest.strategy + ".";
+                : "A batch of " + count(smallest.largestBatch) + " fits with " + smallest.strategy + ".";
         return memory.totalBytes() > deviceBytes
                 ? "Moving parameters to the host does not help: activations and working memory alone need "
                         + Sizes.format(memory.totalBytes()) + " of " + Sizes.format(deviceBytes) + ". " + way
                 : "Moving parameters to the host is not enough: " + smallest.strategy + " needs " + Sizes.format(smallest.deviceBytes) + ". "
                         + way + " Here " + share + ".";
+    }
+
+    private static String count(int batch) {
+        return String.format(Locale.ROOT, "%,d", batch);
     }
 
     /** Everything as a table; each line says what is counted. */

@@ -143,6 +143,8 @@ class RefusalTextTest {
         refuses("evaluate: 0", () -> MemFerryConfig.builder().evaluate(0));
         refuses("parameterSlots: 1", () -> MemFerryConfig.builder().parameterSlots(1));
         refuses("'lots'", () -> MemFerryConfig.builder().headroom("lots"));
+        refuses("place('1', null", () -> MemFerryConfig.builder().place("1", null));
+        refuses("config null", () -> MemFerry.attach(null, null));
         refuses("NONE", () -> MemFerryConfig.builder().strategy(Strategy.NONE));
         refuses("verifyFirstSteps: -1", () -> MemFerryConfig.builder().verifyFirstSteps(-1));
         refuses("RESIDENT, DIRECT", () -> PlacementRules.none().place("0", Placement.RESIDENT, Placement.DIRECT));

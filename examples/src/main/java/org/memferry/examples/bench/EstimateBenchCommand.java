@@ -19,7 +19,7 @@ import java.util.concurrent.Callable;
 /** {@code memferry bench estimate}. */
 @Command(name = "estimate", mixinStandardHelpOptions = true,
         description = {"Compares the estimate of memory with what training takes: networks of DL4J's zoo and others train on an emulated device"
-                + " that is 5 % larger than what the smallest strategy is estimated to need.", ""})
+                + " that is 5 %% larger than what the smallest strategy is estimated to need.", ""})
 public final class EstimateBenchCommand implements Callable<Integer> {
 
     private static final Logger LOG = LoggerFactory.getLogger(EstimateBenchCommand.class);

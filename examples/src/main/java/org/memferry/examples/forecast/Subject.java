@@ -129,6 +129,9 @@ final class Subject {
                 return new Named(known.network(), known.input());
             }
         }
+        if (!file().exists()) {
+            throw new RefusedException(model + ": there is no such file (expected: a model file, or a built-in network, which --help lists)");
+        }
         try (ModelArchive archive = ModelArchive.open(file())) {
             Model network = archive.isGraph() ? new ComputationGraph(ComputationGraphConfiguration.fromJson(archive.configurationJson()))
                     : new MultiLayerNetwork(MultiLayerConfiguration.fromJson(archive.configurationJson()));

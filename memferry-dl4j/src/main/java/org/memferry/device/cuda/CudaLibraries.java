@@ -36,7 +36,8 @@ final class CudaLibraries {
      */
     static void require(String device) {
         if (MISSING != null) {
-            throw new RefusedException("device '" + device + "': the CUDA runtime cannot be loaded (" + MISSING + ") (expected: org.bytedeco:cuda and"
+            String driver = MISSING.contains("libcuda.so.1") ? "this machine has no NVIDIA driver: " : "";
+            throw new RefusedException("device '" + device + "': " + driver + "the CUDA runtime cannot be loaded (" + MISSING + ") (expected: org.bytedeco:cuda and"
                     + " its jar for this platform on the class path, the CUDA runtime library of the same major version, and a driver with"
                     + " libcuda.so.1; without a card use host or emulated:<size>)");
         }
