@@ -338,7 +338,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     /** Starts the engine on the plan, which is final, in the slab taken for it. */
     private void start() {
         plan = planning.starting(plan, memory.parameters(), memory.gradients(), memory.slab());
-        memory.fitSlab(plan, false);
+        memory.fitSlab(planning.slabBytes(plan));
         run();
     }
 
@@ -353,7 +353,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             synchronized (homes) {
                 homes.leaveSlots();
                 plan = next;
-                memory.fitSlab(plan, planning.keepsSlab());
+                memory.fitSlab(planning.slabBytes(plan));
                 run();
                 shadow.engine().goOnFrom(metrics);
             }
@@ -470,7 +470,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private void makePlanFinal() {
         plan = planning.shapesKnown(plan.network());
         try {
-            memory.fitSlab(plan, false);
+            memory.fitSlab(plan.slabBytes());
             start();
         } catch (RuntimeException | Error e) {
             stop();

@@ -79,7 +79,7 @@ final class FerryMemory {
         state = remains.host(plan.network().updaterStateBytes(), "updater state");
         requireInPlace(plan);
         if (plan.budget().finalShapes()) {
-            fitSlab(plan, false);
+            fitSlab(plan.slabBytes());
         }
     }
 
@@ -109,16 +109,12 @@ final class FerryMemory {
         state.close();
     }
 
-    /**
-     * Gives the slab the size of a plan. What was in it is lost unless it had that size.
-     *
-     * @param keepsLarger whether a slab that is larger than needed stays
-     */
-    void fitSlab(Plan plan, boolean keepsLarger) {
+    /** Gives the slab a size. What was in it is lost unless it had that size. */
+    void fitSlab(long bytes) {
         long present = slab == null ? 0 : slab.bytes();
-        if (keepsLarger ? present < plan.slabBytes() : present != plan.slabBytes()) {
+        if (present != bytes) {
             closeSlab();
-            slab = plan.slabBytes() > 0 ? remains.slab(plan.slabBytes(), "slots") : null;
+            slab = bytes > 0 ? remains.slab(bytes, "slots") : null;
         }
     }
 

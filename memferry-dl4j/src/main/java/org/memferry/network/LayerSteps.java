@@ -66,7 +66,7 @@ final class LayerSteps implements GradientListener, AutoCloseable {
      */
     synchronized boolean open(boolean whileBackward) {
         drain();
-        torn |= open && submitted > 0;
+        torn = isTorn();
         submitted = 0;
         taken = 0;
         failure = null;
@@ -145,9 +145,9 @@ final class LayerSteps implements GradientListener, AutoCloseable {
         return submitted > 0;
     }
 
-    /** True if some layers are a step ahead of others, for good. */
+    /** True if some layers are a step ahead of others, for good; asked between two iterations. */
     synchronized boolean isTorn() {
-        return torn;
+        return torn || open && submitted > 0;
     }
 
     /** What to do with a torn network. */

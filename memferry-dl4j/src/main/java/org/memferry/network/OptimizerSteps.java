@@ -54,6 +54,8 @@ final class OptimizerSteps {
     private boolean[] early;
     /** Takes steps one by one; null where all are taken at once after backward. */
     private LayerSteps layerwise;
+    /** Under a plan that is in force no more an iteration was given up after a step. */
+    private boolean torn;
     private boolean slowListenerNamed;
 
     /**
@@ -124,6 +126,7 @@ final class OptimizerSteps {
     void end() {
         if (layerwise != null) {
             layerwise.close();
+            torn |= layerwise.isTorn();
             layerwise = null;
             remains.steps(null);
         }
@@ -138,6 +141,9 @@ final class OptimizerSteps {
 
     /** An iteration opens: the arguments of its steps are read from the model. */
     void open() {
+        if (torn) {
+            throw givenUp();
+        }
         if (layerwise == null) {
             return;
         }
@@ -147,8 +153,12 @@ final class OptimizerSteps {
         arguments.writeUpdate = updateIsRead();
         boolean beside = plan.updateTiming() == UpdateTiming.EAGER && (eagerUpdate == Boolean.TRUE || !isReadBeforeStep());
         if (!layerwise.open(beside)) {
-            throw new MemFerryException("an earlier iteration was given up in the middle of backward. " + LayerSteps.advice());
+            throw givenUp();
         }
+    }
+
+    private static MemFerryException givenUp() {
+        return new MemFerryException("an earlier iteration was given up in the middle of backward. " + LayerSteps.advice());
     }
 
     /**

@@ -2,6 +2,7 @@ package org.memferry.network;
 
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.memferry.base.MemFerryException;
+import org.memferry.base.OutOfMemoryException;
 import org.memferry.device.Device;
 import org.memferry.device.Region;
 import org.memferry.engine.VisitClock;
@@ -131,22 +132,26 @@ final class Planning {
      * @return the plan to start on: another one if a saved profile matches
      */
     Plan starting(Plan plan, Region master, Region gradients, Region slab) {
-        if (request.strategy() == null || slab == null || profile != null || run != null) {
+        // The device may have failed in the middle of a measurement.
+        run = null;
+        if (request.strategy() == null || slab == null) {
             return plan;
         }
-        link = LinkProbe.measure(device, master, slab);
-        inPlace = device.canUseInPlace(master) && device.canUseInPlace(gradients);
-        profile = saved();
-        if (profile != null) {
-            return byStrategy(plan);
+        if (profile == null) {
+            link = LinkProbe.measure(device, master, slab);
+            inPlace = device.canUseInPlace(master) && device.canUseInPlace(gradients);
+            profile = saved();
         }
-        return measure(plan);
+        if (profile != null) {
+            return byStrategy(plan, slab.bytes());
+        }
+        measure(plan);
+        return run.plan();
     }
 
-    private Plan measure(Plan plan) {
+    private void measure(Plan plan) {
         watch = null;
         run = new ProfileRun(device, request.rules(), inPlace, key(), link, plan);
-        return run.plan();
     }
 
     private Profile saved() {
@@ -171,8 +176,27 @@ final class Planning {
         return adapter.key(batch, types) + ", " + device.name();
     }
 
-    private Plan byStrategy(Plan plan) {
-        Plan next = StrategyPlanner.plan(request.strategy(), plan.network(), profile, plan.budget(), request.rules());
+    /**
+     * The strategy's plan.
+     *
+     * @param plan by sizes, with its budget; goes on where others have taken so much of the device that the strategy has no plan
+     * @param slab bytes of the slab that gives way
+     */
+    private Plan byStrategy(Plan plan, long slab) {
+        Budget budget = plan.budget();
+        boolean taken = budget.slabLimit() > free(slab);
+        Plan next;
+        try {
+            next = StrategyPlanner.plan(request.strategy(), plan.network(), profile, taken ? budget.withSlabLimit(free(slab)) : budget,
+                    request.rules());
+        } catch (OutOfMemoryException e) {
+            if (!taken) {
+                throw e;
+            }
+            LOG.warn("others have taken of the device meanwhile: the plan by sizes goes on, not one of strategy {} ({})", request.strategy(),
+                    e.getMessage());
+            next = plan;
+        }
         watch = new RunWatch(profile, device.computesBehindHost(), DRIFT, PATIENCE);
         LOG.info("planned by strategy {} from a {} profile: {}", request.strategy(), profile.measured() ? "measured" : "estimated",
                 PlanTable.summary(next));
@@ -186,43 +210,64 @@ final class Planning {
         if (!device.hasOwnMemory()) {
             return plan;
         }
-        if (run != null) {
-            Plan base = forLargerBatch(run.base());
-            if (base != run.base()) {
-                run.base(base);
+        Plan fitting = plan;
+        if (presentBatch() > batch) {
+            fitting = forLargerBatch(run == null ? plan : run.base());
+            if (run != null) {
+                // What was measured so far is another batch's.
+                measure(fitting);
             }
-            run.opened();
-            if (run.isComplete()) {
-                profile = run.profile();
-                run = null;
-                save();
-                return byStrategy(base);
-            }
-            return run.plan();
         }
-        Plan fitting = forLargerBatch(plan);
-        if (watch != null && watch.opened()) {
+        if (run == null && watch != null && watch.opened()) {
             LOG.info("the computation takes {} times what was profiled: it is measured again", String.format("%.2f", watch.ratio()));
-            // By sizes, as little as can be is used in place, which a computation that holds its reads must show without.
-            return measure(first(fitting.network()));
+            measure(planToMeasure(fitting));
         }
-        return fitting;
+        return run == null ? fitting : nextOfRun();
     }
 
+    /** By sizes, as little as can be is used in place, which a computation that holds its reads must show without. */
+    private Plan planToMeasure(Plan plan) {
+        Plan bySizes = first(plan.network());
+        boolean there = bySizes.slabBytes() <= free(plan.slabBytes());
+        return there ? bySizes : plan.withUpdateTiming(steps());
+    }
+
+    /** What can be had for a slab in place of one of some bytes: others may have taken of the device since it was attached. */
+    private long free(long slabBytes) {
+        return Math.addExact(device.freeBytes(), slabBytes);
+    }
+
+    private Plan nextOfRun() {
+        run.opened();
+        if (!run.isComplete()) {
+            return run.plan();
+        }
+        Plan base = run.base();
+        profile = run.profile();
+        run = null;
+        save();
+        return byStrategy(base, base.slabBytes());
+    }
+
+    /** The plan for the present batch, the same one if that leaves enough room for it. Where there is none, all is as before. */
     private Plan forLargerBatch(Plan plan) {
-        int present = presentBatch();
-        if (present <= batch) {
-            return plan;
-        }
-        batch = present;
+        int plannedBatch = batch;
+        InputType[] plannedTypes = types;
+        batch = presentBatch();
         types = adapter.presentInputTypes();
-        Budget budget = budget(plan.network());
-        if (plan.slabBytes() <= budget.slabLimit()) {
-            return plan;
+        try {
+            if (plan.slabBytes() <= budget(plan.network()).slabLimit()) {
+                return plan;
+            }
+            LOG.info("a batch of {} examples leaves less room for slots and resident layers: the plan is made anew", batch);
+            Plan next = first(plan.network());
+            return profile == null || run != null ? next : byStrategy(next, plan.slabBytes());
+        } catch (OutOfMemoryException e) {
+            // A second try must be refused like the first.
+            batch = plannedBatch;
+            types = plannedTypes;
+            throw e;
         }
-        LOG.info("a batch of {} examples leaves less room for slots and resident layers: the plan is made anew", present);
-        Plan next = first(plan.network());
-        return profile == null ? next : byStrategy(next);
     }
 
     private void save() {
@@ -236,9 +281,9 @@ final class Planning {
         }
     }
 
-    /** While a network is measured the slab is not given back, even where the plan of a round needs less: others might take it meanwhile. */
-    boolean keepsSlab() {
-        return run != null;
+    /** Bytes of the slab under a plan. While a network is measured no round gives any of them back: others might take them meanwhile. */
+    long slabBytes(Plan plan) {
+        return run == null ? plan.slabBytes() : run.base().slabBytes();
     }
 
     /** Who is told of the visits; {@link VisitClock#OFF} if nobody wants to know. */

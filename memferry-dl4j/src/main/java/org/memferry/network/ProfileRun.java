@@ -19,10 +19,11 @@ import java.util.List;
 
 /**
  * Measures a network in its first iterations on the attached device, which train it like any other, in rounds: each layer's computation and
- * each layer's step by themselves ({@link UpdateTiming#IN_CHUNKS}: no step runs beside backward); both at once, which shows how much a step
- * slows the computation where the CPU computes; parameters read in place, and gradients written in place. A round's first iteration is left
- * out, since it finds the slots empty, and more of the first round's, in which the virtual machine compiles. Every time is the median of its
- * round. Slow-downs are differences of rounds, and taken from the shortest times of each: what other programs take would pass for them.
+ * each layer's step by themselves ({@link UpdateTiming#IN_CHUNKS}: no step runs beside backward); both at once, unless the user wants no
+ * step beside backward, which shows how much a step slows the computation where the CPU computes; parameters read in place, and gradients
+ * written in place. A round's first iteration is left out, since it finds the slots empty, and more of the first round's, in which the
+ * virtual machine compiles; an iteration that is given up does not count. Every time is the median of its round. Slow-downs are differences
+ * of rounds, and taken from the shortest times of each: what other programs take would pass for them.
  *
  * <p>Where the device models what is used in place from its bytes, the model's figure stands for what would be measured, and the round that
  * reads in place, in which nothing is copied to the device, shows the computation without copies beside it.
@@ -51,6 +52,7 @@ final class ProfileRun implements VisitClock {
     private Samples present;
     private long opened;
     private long visits;
+    private boolean closed;
     private long barrierFrom;
     private long barrier;
 
@@ -60,7 +62,7 @@ final class ProfileRun implements VisitClock {
      * @param inPlace whether the host memory can be used in place
      * @param key     what the profile holds for
      * @param link    measured rates of copies
-     * @param plan    what the network can be trained on
+     * @param plan    what the network can be trained on, with steps when the user allows them
      */
     ProfileRun(Device device, PlacementRules rules, boolean inPlace, String key, LinkProbe link, Plan plan) {
         this.device = device;
@@ -72,26 +74,23 @@ final class ProfileRun implements VisitClock {
             samples[round.ordinal()] = new Samples(plan.network().layers().size());
         }
         rounds.add(Round.ALONE);
-        rounds.add(Round.BESIDE_STEPS);
+        if (plan.updateTiming() == UpdateTiming.EAGER) {
+            rounds.add(Round.BESIDE_STEPS);
+        }
         if (inPlace) {
             rounds.add(Round.PARAMETERS_IN_PLACE);
         }
         if (inPlace && !device.modelsInPlace()) {
             rounds.add(Round.GRADIENTS_IN_PLACE);
         }
-        base(plan);
-    }
-
-    /** What the network can be trained on now: the rounds still to come vary it. */
-    void base(Plan plan) {
         base = plan;
         plans[Round.ALONE.ordinal()] = plan.withUpdateTiming(UpdateTiming.IN_CHUNKS);
-        plans[Round.BESIDE_STEPS.ordinal()] = plan.withUpdateTiming(UpdateTiming.EAGER);
+        plans[Round.BESIDE_STEPS.ordinal()] = plan;
         plans[Round.PARAMETERS_IN_PLACE.ordinal()] = MeasuringPlans.parametersInPlace(plan, rules);
         plans[Round.GRADIENTS_IN_PLACE.ordinal()] = MeasuringPlans.gradientsInPlace(plan, rules);
     }
 
-    /** See {@link #base(Plan)}. */
+    /** What the network can be trained on, which the plans of all rounds vary: none takes more of the device. */
     Plan base() {
         return base;
     }
@@ -118,12 +117,16 @@ final class ProfileRun implements VisitClock {
     /** An iteration opens, and the one before ends with all that lies between the two. */
     void opened() {
         long now = System.nanoTime();
-        if (present != null) {
-            present.end(now - opened - visits - barrier);
-        }
-        if (opened != 0) {
+        if (closed) {
             iterations++;
         }
+        if (present != null) {
+            if (closed) {
+                present.keep(now - opened - visits - barrier);
+            }
+            present.clear();
+        }
+        closed = false;
         boolean leftOut = inRounds() % (LEFT_OUT + MEASURED) < LEFT_OUT;
         present = leftOut || isComplete() ? null : samples[round().ordinal()];
         opened = now;
@@ -155,6 +158,7 @@ final class ProfileRun implements VisitClock {
         for (int layer = 0; present != null && layer < present.update.length; layer++) {
             present.update[layer] = steps.isClaimed(layer) ? steps.nanos(layer) : 0;
         }
+        closed = true;
     }
 
     /** What was measured. */
@@ -221,8 +225,11 @@ final class ProfileRun implements VisitClock {
         return together == 0 ? 0 : Math.min(MOST_SLOWDOWN, Math.max(0, (double) added / together));
     }
 
-    /** What the steps beside backward added to its time, over the time they ran beside it. */
+    /** What the steps beside backward added to its time, over the time they ran beside it; 0 where none may. */
     private double updateSlowdown() {
+        if (!rounds.contains(Round.BESIDE_STEPS)) {
+            return 0;
+        }
         long added = 0;
         long backward = 0;
         long steps = 0;
@@ -256,11 +263,14 @@ final class ProfileRun implements VisitClock {
             update = new long[layers];
         }
 
-        private void end(long between) {
+        private void keep(long between) {
             forwards.add(forward.clone());
             backwards.add(backward.clone());
             updates.add(update.clone());
             betweens.add(new long[] {between});
+        }
+
+        private void clear() {
             Arrays.fill(forward, 0);
             Arrays.fill(backward, 0);
             Arrays.fill(update, 0);

@@ -49,6 +49,12 @@ public final class Budget {
         return finalShapes;
     }
 
+    /** The same with so many bytes left for slots and resident layers. */
+    public Budget withSlabLimit(long bytes) {
+        return new Budget(Math.addExact(bytes, Math.addExact(activationBytes, headroomBytes)), activationBytes, activationsKnown, headroomBytes,
+                finalShapes);
+    }
+
     /** Bytes left for slots and resident layers; may be negative. */
     public long slabLimit() {
         return deviceBytes == Long.MAX_VALUE ? Long.MAX_VALUE : deviceBytes - activationBytes - headroomBytes;

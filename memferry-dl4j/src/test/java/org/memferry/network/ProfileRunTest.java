@@ -33,20 +33,26 @@ class ProfileRunTest {
         return new NetworkDescription(List.of(layer), new int[] {0}, new int[] {0}, new int[] {0}, COUNT, 0, 4);
     }
 
-    /** Runs all rounds; forward and backward of an iteration last as the function says. */
+    /** Runs all rounds; forward and backward of an iteration last as the function says, one with a negative time is given up after forward. */
     private static Profile measure(String device, ToLongFunction<Plan> forward) {
         PlacementRules rules = PlacementRules.none();
-        try (Device on = Devices.open(device); Region master = on.allocateHost(4 * COUNT, "parameters"); Region slab = on.allocateSlab(4 * COUNT, "slab")) {
+        try (Device on = Devices.open(device); Region master = on.allocateHost(4 * COUNT, "parameters"); Region slab = on.allocateSlab(4 * COUNT, "slab");
+                LayerSteps steps = new LayerSteps(on, 1, layer -> false, layer -> { })) {
             LinkProbe link = LinkProbe.measure(on, master, slab);
             Plan plan = DefaultPlanner.plan(NETWORK, new Budget(4 * 4 * COUNT, 0, true, 0, true), rules.place("0",
-                    Placement.PREFETCH, Placement.PREFETCH), 2);
+                    Placement.PREFETCH, Placement.PREFETCH), 2).withUpdateTiming(UpdateTiming.EAGER);
             ProfileRun run = new ProfileRun(on, rules, true, "test", link, plan);
             run.opened();
             while (!run.isComplete()) {
                 long nanos = forward.applyAsLong(run.plan());
-                run.visited(0, false, nanos, nanos);
-                run.visited(0, true, 2 * nanos, 2 * nanos);
-                run.barrier();
+                if (nanos > 0) {
+                    run.visited(0, false, nanos, nanos);
+                    run.visited(0, true, 2 * nanos, 2 * nanos);
+                    run.barrier();
+                    run.closed(steps);
+                } else {
+                    run.visited(0, false, -nanos, -nanos);
+                }
                 run.opened();
             }
             return run.profile();
@@ -82,6 +88,16 @@ class ProfileRunTest {
         int[] iteration = {0};
         Profile profile = measure("emulated:64MB,h2d=1,d2h=1", plan -> iteration[0]++ % 2 == 0 ? 10_000_000 : 17_000_000);
         assertThat(profile.copySlowdown()).isZero();
+    }
+
+    @Test
+    void iterationsThatAreGivenUpDoNotCount() {
+        int[] iteration = {0};
+        Profile profile = measure("emulated:64MB,h2d=1,d2h=1", plan -> iteration[0]++ % 2 == 0 ? -3_000_000 : 10_000_000);
+        assertThat(profile.layers().get(0).forwardNanos()).isEqualTo(10_000_000);
+        assertThat(profile.layers().get(0).backwardNanos()).isEqualTo(20_000_000);
+        assertThat(profile.copySlowdown()).isZero();
+        assertThat(profile.updateSlowdown()).isZero();
     }
 
     @Test
