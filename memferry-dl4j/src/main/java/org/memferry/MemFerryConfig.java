@@ -152,6 +152,9 @@ public final class MemFerryConfig implements Serializable {
     /** Collects a configuration. */
     public static final class Builder implements Serializable {
 
+        private static final int MOST_SLOTS = 64;
+        private static final int MOST_THREADS = 1024;
+
         private static final long serialVersionUID = 1L;
 
         private String deviceSpecification = DEFAULT_DEVICE;
@@ -268,10 +271,11 @@ public final class MemFerryConfig implements Serializable {
             return this;
         }
 
-        /** How many slots the PREFETCH layers share, at least 2; one more lets copies run one more layer ahead. */
+        /** How many slots the PREFETCH layers share, 2 to 64; one more lets copies run one more layer ahead. */
         public Builder parameterSlots(int slots) {
-            if (slots < 2) {
-                throw new RefusedException("parameterSlots: " + slots + " (expected: at least 2, one to compute from and one to fill)");
+            if (slots < 2 || slots > MOST_SLOTS) {
+                throw new RefusedException("parameterSlots: " + slots + " (expected: 2 to " + MOST_SLOTS + ": at least one to compute from and one "
+                        + "to fill)");
             }
             this.parameterSlots = slots;
             return this;
@@ -292,8 +296,8 @@ public final class MemFerryConfig implements Serializable {
          * the processors that this program may use.
          */
         public Builder updateThreads(int threads) {
-            if (threads < 1) {
-                throw new RefusedException("updateThreads: " + threads + " (expected: at least 1; leave it unset to use every processor "
+            if (threads < 1 || threads > MOST_THREADS) {
+                throw new RefusedException("updateThreads: " + threads + " (expected: 1 to " + MOST_THREADS + "; leave it unset to use every processor "
                         + "that this program may use)");
             }
             this.updateThreads = threads;
@@ -380,6 +384,10 @@ public final class MemFerryConfig implements Serializable {
 
         /** The configuration. */
         public MemFerryConfig build() {
+            if (profileFile != null && strategy == null) {
+                throw new RefusedException("profile " + profileFile + " without a strategy (expected: strategy(AUTO), or any other, beside it: a plan "
+                        + "made from sizes alone measures nothing and reads no profile)");
+            }
             return new MemFerryConfig(copy());
         }
     }

@@ -4,8 +4,15 @@ import org.bytedeco.javacpp.Loader;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStream;
+import java.math.BigInteger;
 import java.net.URISyntaxException;
 import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 
 /** Brings MemFerry's native library from the jar into the process: the update kernel, and what host memory asks of the system. */
 public final class NativeLibrary {
@@ -64,11 +71,34 @@ public final class NativeLibrary {
         if (library.getProtocol().equals("file")) {
             return new File(library.toURI());
         }
-        // JavaCPP's cache: one copy for all processes, written under a lock, replaced when the jar's differs.
-        File cached = Loader.cacheResource(library);
-        if (cached == null) {
-            throw new IOException("it could not be unpacked from " + library);
+        return unpacked(library);
+    }
+
+    /**
+     * One copy for all processes, in JavaCPP's cache under the checksum of its content: JavaCPP itself goes by size and date, which two builds
+     * of ours may share. A copy that is there is not touched, since a process may have it loaded.
+     */
+    private static File unpacked(URL library) throws IOException {
+        byte[] content;
+        try (InputStream in = library.openStream()) {
+            content = in.readAllBytes();
         }
-        return cached;
+        Path folder = Loader.getCacheDir().toPath().resolve("memferry-" + checksum(content));
+        Path file = folder.resolve(Path.of(RESOURCE).getFileName());
+        if (!Files.exists(file) || Files.size(file) != content.length) {
+            Files.createDirectories(folder);
+            Path part = Files.createTempFile(folder, "part", ".so");
+            Files.write(part, content);
+            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        }
+        return file.toFile();
+    }
+
+    private static String checksum(byte[] content) {
+        try {
+            return new BigInteger(1, MessageDigest.getInstance("SHA-256").digest(content)).toString(16);
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every Java has SHA-256", e);
+        }
     }
 }

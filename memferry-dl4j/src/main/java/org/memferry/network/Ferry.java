@@ -689,7 +689,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
 
     /** What is held where, in the form of DL4J's memory information. */
     public String memoryInfo() {
-        return MemoryInfo.render(plan, device, firstConvolution.freeBytes());
+        return MemoryInfo.render(plan, device, planning.profile() == null, firstConvolution.freeBytes());
     }
 
     /** Time that optimizer steps took on the CPU so far, in nanoseconds, wherever they were taken. */

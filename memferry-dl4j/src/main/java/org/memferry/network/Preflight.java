@@ -1,6 +1,7 @@
 package org.memferry.network;
 
 import org.memferry.base.OutOfMemoryException;
+import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
 import org.memferry.device.Device;
 import org.memferry.device.HostMemory;
@@ -61,6 +62,10 @@ final class Preflight {
 
     /** The preflight of an attachment in this process. */
     static Preflight of(Plan plan, long givenBack, Device device) {
+        String how = System.getProperty(PROPERTY);
+        if (how != null && !how.equals(WARN_ONLY)) {
+            throw new RefusedException(PROPERTY + ": '" + how + "' (expected: " + WARN_ONLY + ", or leave it unset, and what does not fit is refused)");
+        }
         warnOfSpelling(System.getProperties());
         // Where ND4J computes on the CPU, activations are memory of this process too, whatever the device.
         return of(plan, givenBack, Support.computesOnCpu(), device.name(), JavaCppLimits.addTo(HostMemory.read(Path.of("/"))),

@@ -236,7 +236,7 @@ public final class Estimate {
     }
 
     private static String count(int batch) {
-        return String.format(Locale.ROOT, "%,d", batch);
+        return String.format(Locale.ROOT, "%,d", batch) + (batch >= LARGEST_BATCH - 1 ? " or more" : "");
     }
 
     /** Everything as a table; each line says what is counted. */

@@ -20,8 +20,8 @@ final class Shortage {
         if (budget.slabLimit() < 0) {
             throw new OutOfMemoryException("the device has " + Sizes.exact(budget.deviceBytes()) + " but activations and working memory"
                     + " need " + Sizes.exact(budget.activationBytes()) + " (estimated) and "
-                    + Sizes.exact(budget.headroomBytes()) + " are kept free, before any parameter. Train with a smaller batch, or give"
-                    + " the device more memory (deviceMemory).", budget.activationBytes(), budget.deviceBytes());
+                    + Sizes.exact(budget.headroomBytes()) + " are kept free, before any parameter. Train with a smaller batch, "
+                    + (budget.headroomBytes() > 0 ? "keep less free (headroom), " : "") + "or give the device more memory (deviceMemory).", budget.activationBytes(), budget.deviceBytes());
         }
     }
 

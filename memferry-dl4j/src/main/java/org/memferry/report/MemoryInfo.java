@@ -19,12 +19,13 @@ public final class MemoryInfo {
     /**
      * Renders the block, with a heading; names in 40 columns, sizes readable and exact.
      *
+     * @param bySizes           true if the plan was made from sizes alone, by no strategy
      * @param freeAtConvolution device bytes that were free when the first convolution began; below 0 if none did
      */
-    public static String render(Plan plan, Device device, long freeAtConvolution) {
+    public static String render(Plan plan, Device device, boolean bySizes, long freeAtConvolution) {
         StringBuilder text = new StringBuilder("----- MemFerry Memory Information -----\n");
         line(text, "Device", device.name());
-        line(text, "Strategy", plan.strategy());
+        line(text, "Strategy", bySizes ? "<none: planned by sizes>" : plan.strategy());
         appendHost(text, plan, device.metrics());
         if (device.hasOwnMemory()) {
             appendDevice(text, plan, device.metrics());

@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -92,12 +93,7 @@ class NativeLibraryTest {
         Path temporary = Files.createDirectories(folder.resolve("tmp"));
         List<Process> processes = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
-            ProcessBuilder builder = new ProcessBuilder(Paths.get(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx64m",
-                    "-Djava.io.tmpdir=" + temporary, "-Dorg.bytedeco.javacpp.cachedir=" + cache, "-cp",
-                    jar + File.pathSeparator + System.getProperty("java.class.path").replace(OUR_CLASSES.toString() + File.pathSeparator, ""),
-                    Child.class.getName());
-            builder.environment().put("LC_ALL", "C.UTF-8");
-            processes.add(builder.redirectErrorStream(true).start());
+            processes.add(start(jar, cache, temporary));
         }
         for (Process process : processes) {
             try (InputStream in = process.getInputStream()) {
@@ -115,11 +111,54 @@ class NativeLibraryTest {
         }
     }
 
-    private static Path jarOfOurClasses(Path jar) throws IOException {
+    /** JavaCPP would go by size and date, which two builds of the same day have in common. */
+    @Test
+    void anotherLibraryOfTheSameSizeAndDateIsNotTakenForOneThatWasUnpackedBefore(@TempDir Path directory) throws Exception {
+        needNative();
+        Path cache = directory.resolve("cache");
+        for (String build : new String[] {"one", "two"}) {
+            Path jar = Files.createDirectories(directory.resolve(build)).resolve("memferry.jar");
+            byte[] library = Files.readAllBytes(Paths.get(NativeLibrary.class.getResource(NativeLibrary.RESOURCE).toURI()));
+            // Behind its sections nobody looks.
+            byte[] marked = Arrays.copyOf(library, library.length + build.length());
+            System.arraycopy(build.getBytes(StandardCharsets.US_ASCII), 0, marked, library.length, build.length());
+            jarOfOurClasses(jar, marked);
+            assertThat(child(jar, cache, directory)).isEqualTo("null from memferry.jar");
+        }
+        try (Stream<Path> copies = Files.walk(cache)) {
+            assertThat(copies.filter(file -> file.getFileName().toString().equals("libmemferry.so"))).hasSize(2);
+        }
+    }
+
+    private static String child(Path jar, Path cache, Path temporary) throws Exception {
+        Process process = start(jar, cache, temporary);
+        try (InputStream in = process.getInputStream()) {
+            String text = new String(in.readAllBytes(), StandardCharsets.UTF_8).trim();
+            assertThat(process.waitFor()).as(text).isZero();
+            return text;
+        }
+    }
+
+    private static Process start(Path jar, Path cache, Path temporary) throws IOException {
+        ProcessBuilder builder = new ProcessBuilder(Paths.get(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx64m",
+                "-Djava.io.tmpdir=" + temporary, "-Dorg.bytedeco.javacpp.cachedir=" + cache, "-cp",
+                jar + File.pathSeparator + System.getProperty("java.class.path").replace(OUR_CLASSES.toString() + File.pathSeparator, ""),
+                Child.class.getName());
+        builder.environment().put("LC_ALL", "C.UTF-8");
+        return builder.redirectErrorStream(true).start();
+    }
+
+    private static Path jarOfOurClasses(Path jar) throws Exception {
+        return jarOfOurClasses(jar, Files.readAllBytes(Paths.get(NativeLibrary.class.getResource(NativeLibrary.RESOURCE).toURI())));
+    }
+
+    private static Path jarOfOurClasses(Path jar, byte[] library) throws IOException {
         try (OutputStream out = Files.newOutputStream(jar); ZipOutputStream zip = new ZipOutputStream(out); Stream<Path> files = Files.walk(OUR_CLASSES)) {
             for (Path file : files.filter(Files::isRegularFile).collect(Collectors.toList())) {
-                zip.putNextEntry(new ZipEntry(OUR_CLASSES.relativize(file).toString()));
-                Files.copy(file, zip);
+                ZipEntry entry = new ZipEntry(OUR_CLASSES.relativize(file).toString());
+                entry.setTime(0);
+                zip.putNextEntry(entry);
+                zip.write(file.getFileName().toString().equals("libmemferry.so") ? library : Files.readAllBytes(file));
             }
         }
         return jar;

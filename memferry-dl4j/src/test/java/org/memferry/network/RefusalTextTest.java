@@ -143,6 +143,9 @@ class RefusalTextTest {
         refuses("evaluate: 0", () -> MemFerryConfig.builder().evaluate(0));
         refuses("parameterSlots: 1", () -> MemFerryConfig.builder().parameterSlots(1));
         refuses("'lots'", () -> MemFerryConfig.builder().headroom("lots"));
+        refuses("updateThreads: 100000", () -> MemFerryConfig.builder().updateThreads(100_000));
+        refuses("parameterSlots: 65", () -> MemFerryConfig.builder().parameterSlots(65));
+        refuses("without a strategy", () -> MemFerryConfig.builder().profile(new File("p.json")).build());
         refuses("place('1', null", () -> MemFerryConfig.builder().place("1", null));
         refuses("config null", () -> MemFerry.attach(null, null));
         refuses("NONE", () -> MemFerryConfig.builder().strategy(Strategy.NONE));
@@ -302,6 +305,12 @@ class RefusalTextTest {
             HostMemory memory = HostMemory.read(directory).with(new HostMemory.Limit(kind, 3 << 20, 1 << 20));
             refuses(kind.title() + " leaves 1.00 MB (1,048,576 bytes) of 3.00 MB",
                     () -> Preflight.of(plan, 0, true, "host", memory, false).check());
+            System.setProperty(Preflight.PROPERTY, "off");
+            try (Device device = Devices.open("host")) {
+                refuses("'off'", () -> Preflight.of(plan, 0, device));
+            } finally {
+                System.clearProperty(Preflight.PROPERTY);
+            }
         }
     }
 
