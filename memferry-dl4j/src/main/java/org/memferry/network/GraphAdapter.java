@@ -306,6 +306,7 @@ final class GraphAdapter extends NetworkAdapter {
     @Override
     List<LayerShape> shapes(InputType[] types) {
         ComputationGraphConfiguration conf = net.getConfiguration();
+        LayerShape.requireInputs(conf.getNetworkInputs().size(), types);
         Map<String, LayerShape.Flow> flows = new HashMap<>();
         for (int i = 0; i < types.length; i++) {
             flows.put(conf.getNetworkInputs().get(i), LayerShape.Flow.of(types[i]));

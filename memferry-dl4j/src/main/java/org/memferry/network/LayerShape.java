@@ -45,6 +45,35 @@ final class LayerShape {
         this.output = output;
     }
 
+    /** Input types that are not those of the network. */
+    static final class Mismatch extends IllegalArgumentException {
+
+        private static final long serialVersionUID = 1L;
+
+        Mismatch(String message) {
+            super(message);
+        }
+    }
+
+    /**
+     * Refuses another number of input types than the network has inputs.
+     *
+     * @throws Mismatch if they differ
+     */
+    static void requireInputs(int inputs, InputType[] types) {
+        if (types.length != inputs) {
+            throw new Mismatch("the network has " + inputs + " inputs, " + types.length + " input types are named");
+        }
+    }
+
+    private static InputType outputType(String name, int index, Layer layer, Flow input) {
+        try {
+            return layer.getOutputType(index, input.type);
+        } catch (IllegalStateException | IllegalArgumentException e) {
+            throw new Mismatch("layer " + name + " does not take " + input.type + ": " + e.getMessage());
+        }
+    }
+
     /**
      * @param preProcessor may be null
      * @param source       where the input comes from
@@ -53,10 +82,9 @@ final class LayerShape {
         Flow input = preProcessor == null ? before : before.through(preProcessor.getOutputType(before.type), true);
         if (layer instanceof DenseLayer && ((DenseLayer) layer).getNIn() != input.size()) {
             // DL4J checks this only when it computes.
-            throw new IllegalArgumentException("layer " + name + " takes " + ((DenseLayer) layer).getNIn() + " inputs, " + input.size()
-                    + " come in");
+            throw new Mismatch("layer " + name + " takes " + ((DenseLayer) layer).getNIn() + " inputs, " + input.size() + " come in");
         }
-        Flow output = input.through(layer.getOutputType(index, input.type), false);
+        Flow output = input.through(outputType(name, index, layer, input), false);
         if (layer instanceof GlobalPoolingLayer && output.type instanceof InputType.InputTypeRecurrent) {
             // DL4J tells the type of what comes in; time is pooled.
             output = new Flow(output.type, output.rows, 1, output.stacked);

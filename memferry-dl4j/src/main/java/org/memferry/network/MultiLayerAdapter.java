@@ -318,6 +318,7 @@ final class MultiLayerAdapter extends NetworkAdapter {
 
     @Override
     List<LayerShape> shapes(InputType[] types) {
+        LayerShape.requireInputs(1, types);
         List<LayerShape> shapes = new ArrayList<>();
         LayerShape.Flow flow = LayerShape.Flow.of(types[0]);
         for (int i = 0; i < configurations().size(); i++) {

@@ -2,6 +2,7 @@ package org.memferry.network;
 
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.memferry.base.MemFerryException;
+import org.memferry.base.RefusedException;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.device.Device;
 import org.memferry.device.Region;
@@ -23,6 +24,7 @@ import org.slf4j.LoggerFactory;
 
 import java.io.File;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.Optional;
 
@@ -43,6 +45,8 @@ final class Planning {
     private final long available;
     private int batch;
     private InputType[] types;
+    /** Whether the user named the types. */
+    private boolean told;
     private LinkProbe link;
     private boolean inPlace;
     private ProfileRun run;
@@ -56,6 +60,7 @@ final class Planning {
         this.available = device.freeBytes();
         this.batch = request.batch();
         this.types = request.inputTypes();
+        this.told = types != null;
     }
 
     /** The plan to begin with: by sizes alone, for the shapes known so far. */
@@ -81,8 +86,17 @@ final class Planning {
         try {
             return NetworkWork.withTouches(network, adapter.shapes(TrainingMemory.segments(types, adapter.segmentSteps())));
         } catch (RuntimeException e) {
+            refuseIfTold(e);
             LOG.debug("DL4J does not tell the shapes of this network's layers: reads in place count once for each pass", e);
             return network;
+        }
+    }
+
+    /** Types that the user named and that are not the network's; the types of data that is there are DL4J's to refuse. */
+    private void refuseIfTold(RuntimeException e) {
+        if (e instanceof LayerShape.Mismatch && told) {
+            throw new RefusedException("expect(" + batch + ", " + Arrays.toString(types) + "): " + e.getMessage() + " (expected: one input type per "
+                    + "network input, of the data that the network is trained on)");
         }
     }
 
@@ -107,6 +121,7 @@ final class Planning {
                 activations = TrainingMemory.of(adapter, types).of(batch, request.evaluationBatch()).totalBytes();
                 estimated = true;
             } catch (RuntimeException e) {
+                refuseIfTold(e);
                 LOG.warn("there is no estimate of this network's activations, as DL4J does not tell the shapes of its layers ({}): the plan "
                         + "leaves no room for them but the headroom of {} bytes", e.toString(), headroom);
             }
@@ -117,6 +132,7 @@ final class Planning {
     /** The first iteration shows the shapes: the plan for them. */
     Plan shapesKnown(NetworkDescription network) {
         types = adapter.presentInputTypes();
+        told = false;
         batch = presentBatch();
         return first(network);
     }
@@ -255,6 +271,7 @@ final class Planning {
         InputType[] plannedTypes = types;
         batch = presentBatch();
         types = adapter.presentInputTypes();
+        told = false;
         try {
             if (plan.slabBytes() <= budget(plan.network()).slabLimit()) {
                 return plan;

@@ -35,6 +35,7 @@ import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.conf.layers.ActivationLayer;
 import org.deeplearning4j.nn.conf.layers.EmbeddingLayer;
 import org.deeplearning4j.nn.conf.layers.LSTM;
+import org.deeplearning4j.nn.conf.layers.DenseLayer;
 import org.deeplearning4j.nn.conf.layers.OutputLayer;
 import org.deeplearning4j.nn.conf.layers.RnnOutputLayer;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
@@ -143,6 +144,14 @@ class RefusalTextTest {
         refuses("evaluate: 0", () -> MemFerryConfig.builder().evaluate(0));
         refuses("parameterSlots: 1", () -> MemFerryConfig.builder().parameterSlots(1));
         refuses("'lots'", () -> MemFerryConfig.builder().headroom("lots"));
+        // Two layers from four inputs.
+        MultiLayerNetwork dense = new MultiLayerNetwork(new NeuralNetConfiguration.Builder().list().layer(new DenseLayer.Builder().nIn(4).nOut(3).build())
+                .layer(new OutputLayer.Builder().nIn(3).nOut(2).build()).build());
+        dense.init();
+        for (InputType[] types : new InputType[][] {{InputType.feedForward(5)}, {InputType.feedForward(4), InputType.feedForward(4)},
+                {InputType.convolutional(2, 2, 1)}}) {
+            refuses("expect(2, " + Arrays.toString(types), () -> MemFerry.attach(dense, MemFerryConfig.builder().device("emulated:1MB").expect(2, types).build()));
+        }
         refuses("updateThreads: 100000", () -> MemFerryConfig.builder().updateThreads(100_000));
         refuses("parameterSlots: 65", () -> MemFerryConfig.builder().parameterSlots(65));
         refuses("without a strategy", () -> MemFerryConfig.builder().profile(new File("p.json")).build());
