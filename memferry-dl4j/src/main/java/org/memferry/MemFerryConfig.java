@@ -134,6 +134,7 @@ public final class MemFerryConfig implements Serializable {
     }
 
     AttachRequest request(Function<Ferry, TrainingListener> listener) {
+        UnknownSettings.warn();
         Device open = settings.openDevice;
         String specification = settings.deviceSpecification;
         return AttachRequest.builder(open == null ? () -> Devices.open(specification, RegionArrays.computeStream()) : () -> open, open == null)

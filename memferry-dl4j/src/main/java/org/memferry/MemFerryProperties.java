@@ -5,6 +5,8 @@ import org.memferry.base.RefusedException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Properties;
 import java.util.function.Function;
 
 /**
@@ -121,6 +123,17 @@ public final class MemFerryProperties {
     /** The environment variable that stands for a property: {@code MEMFERRY_DEVICE_MEMORY} for {@code org.memferry.deviceMemory}. */
     public static String environmentName(String property) {
         return property.substring("org.".length()).replaceAll("([A-Z])", "_$1").replace('.', '_').toUpperCase(Locale.ROOT);
+    }
+
+    /**
+     * What is spelt like a setting of MemFerry and is none, which nothing reads; attaching warns of it.
+     *
+     * @param properties  system properties
+     * @param environment variables
+     * @return for each, {@code -Dorg.memferry.devicMemory} for example, what to do about it; sorted by name
+     */
+    public static Map<String, String> unknown(Properties properties, Map<String, String> environment) {
+        return UnknownSettings.find(properties, environment);
     }
 
     /** Value of a property, or else of its environment variable; null if neither is set or there is nothing in it. */

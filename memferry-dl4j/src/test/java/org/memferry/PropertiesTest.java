@@ -3,8 +3,13 @@ package org.memferry;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
 import org.deeplearning4j.nn.conf.layers.OutputLayer;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
@@ -12,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.memferry.base.RefusedException;
 import org.memferry.plan.UpdateTiming;
 import org.nd4j.linalg.lossfunctions.LossFunctions;
+import org.slf4j.LoggerFactory;
 
 /** Settings by system property and environment variable. */
 class PropertiesTest {
@@ -56,6 +62,40 @@ class PropertiesTest {
         assertThat(MemFerryConfig.device("host", null)).isEqualTo("host");
         assertThatThrownBy(() -> MemFerryConfig.device("host", "1GB")).isInstanceOf(RefusedException.class).hasMessageContaining("'1GB'");
         assertThatThrownBy(() -> MemFerryConfig.device("emulated:1MB", "1GB")).isInstanceOf(RefusedException.class);
+    }
+
+    @Test
+    void what_is_spelt_like_a_setting_and_is_none_is_named_with_the_nearest_one() {
+        Properties properties = new Properties();
+        for (String name : List.of("org.memferry.devicemory", "org.memferry.eagerupdate", "org.memferry.fast", "org.memferry.device", "memferry.log")) {
+            properties.setProperty(name, "1GB");
+        }
+        Map<String, String> unknown = MemFerryProperties.unknown(properties,
+                Map.of("MEMFERRY_DEVICE_MEMORYS", "1GB", "MEMFERRY_PREFLIGHT", "warn", "MEMFERRY_HEADROOM", "1MB", "PATH", "here"));
+        assertThat(unknown).hasSize(5)
+                .containsEntry("-Dorg.memferry.devicemory", "Did you mean org.memferry.deviceMemory?")
+                .containsEntry("-Dorg.memferry.eagerupdate", "Did you mean org.memferry.eagerUpdate?")
+                .containsEntry("MEMFERRY_DEVICE_MEMORYS in the environment", "Did you mean MEMFERRY_DEVICE_MEMORY?")
+                .containsEntry("MEMFERRY_PREFLIGHT in the environment", "It has no environment variable: set -Dorg.memferry.preflight=warn.")
+                .hasEntrySatisfying("-Dorg.memferry.fast", way -> assertThat(way).startsWith("Settings are ").contains("org.memferry.update.kernel"));
+    }
+
+    @Test
+    void attaching_warns_of_a_property_that_is_misspelt_and_only_once() {
+        Logger logger = (Logger) LoggerFactory.getLogger(UnknownSettings.class);
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        logger.addAppender(log);
+        System.setProperty("org.memferry.stratgey", "AUTO");
+        try {
+            MemFerry.attach(network(), MemFerryConfig.defaults()).close();
+            MemFerry.attach(network(), MemFerryConfig.fromProperties()).close();
+        } finally {
+            System.clearProperty("org.memferry.stratgey");
+            logger.detachAppender(log);
+        }
+        assertThat(log.list).extracting(ILoggingEvent::getFormattedMessage)
+                .containsExactly("-Dorg.memferry.stratgey is no setting of MemFerry. Did you mean org.memferry.strategy?");
     }
 
     private static MultiLayerNetwork network() {

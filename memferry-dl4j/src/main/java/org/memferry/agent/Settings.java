@@ -13,8 +13,12 @@ final class Settings {
     /** The properties, without their prefix. */
     static final List<String> NAMES = List.of("enabled", "device", "deviceMemory", "headroom", "strategy", "profile", "eagerUpdate", "spillToHost",
             "verifyFirstSteps", "preflight", "update.threads", "update.kernel");
+    /** What a device takes behind its name, after commas. */
+    static final List<String> DEVICE_OPTIONS = List.of("memory", "h2d", "d2h", "dilation", "pace", "poison", "delay");
     static final String PREFIX = "org.memferry.";
     private static final String ENABLED = "enabled";
+    private static final String DEVICE = "device";
+    private static final String PROFILE = "profile";
 
     private final Consumer<String> complaints;
 
@@ -23,7 +27,7 @@ final class Settings {
         this.complaints = complaints;
     }
 
-    /** Sets the properties. A comma ends a setting only where the name of another follows: devices have options of their own. */
+    /** Sets the properties. A device's options, which stand behind commas too, stay with it. */
     void set(String arguments) {
         String name = null;
         StringBuilder value = new StringBuilder();
@@ -34,13 +38,19 @@ final class Settings {
                 set(name, value);
                 name = start;
                 value = new StringBuilder(item.substring(equals + 1));
-            } else if (name == null) {
-                complaints.accept("'" + item + "' in the agent's arguments is no setting (expected: name=value, one of " + NAMES + ")");
-            } else {
+            } else if (continues(name, item)) {
                 value.append(',').append(item);
+            } else {
+                complaints.accept("'" + item + "' in the agent's arguments is no setting (expected: name=value, one of " + NAMES
+                        + ", or behind a device one of its options " + DEVICE_OPTIONS + ")");
             }
         }
         set(name, value);
+    }
+
+    /** Devices have options, and a file's name may have a comma; what else stands behind one is most likely a setting that is misspelt. */
+    private static boolean continues(String name, String item) {
+        return DEVICE.equals(name) ? DEVICE_OPTIONS.contains(item.split("=", 2)[0].trim()) : PROFILE.equals(name) && !item.contains("=");
     }
 
     private static void set(String name, CharSequence value) {

@@ -43,7 +43,7 @@ final class ChildProcess {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(options);
-        command.addAll(List.of("-Dorg.memferry.examples.log=WARN", "-Dorg.memferry.examples.log.others=ERROR", "-cp",
+        command.addAll(List.of("-Dmemferry.log=WARN", "-Dmemferry.log.others=ERROR", "-cp",
                 System.getProperty("java.class.path"), main.getName()));
         command.addAll(List.of(arguments));
         ProcessBuilder builder = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT);

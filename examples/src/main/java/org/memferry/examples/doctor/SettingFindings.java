@@ -7,16 +7,11 @@ import org.memferry.update.UpdateWorkers;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.TreeSet;
 
 /** MemFerry's settings in properties and environment, those that mean nothing by name, and the threads that computation has. */
 final class SettingFindings {
 
-    private static final String PREFIX = "org.memferry.";
-    /** The command line's own, for its log. */
-    private static final String OURS = "org.memferry.examples.";
-    private static final String ENVIRONMENT = "MEMFERRY_";
     private static final String THREADS = "OMP_NUM_THREADS";
     private static final String WAITING = "OMP_WAIT_POLICY";
 
@@ -30,43 +25,21 @@ final class SettingFindings {
     }
 
     List<Finding> findings() {
-        List<Finding> all = new ArrayList<>();
         List<String> known = new ArrayList<>();
-        for (String name : new TreeSet<>(surroundings.properties().stringPropertyNames())) {
-            if (MemFerryProperties.names().contains(name)) {
-                known.add("-D" + name + "=" + surroundings.properties().getProperty(name));
-            } else if (name.startsWith(PREFIX) && !name.startsWith(OURS)) {
-                all.add(Finding.note("setting", "-D" + name + " is no setting of MemFerry", nearest(name)));
+        for (String property : new TreeSet<>(MemFerryProperties.names())) {
+            String variable = MemFerryProperties.environmentName(property);
+            if (surroundings.properties().getProperty(property) != null) {
+                known.add("-D" + property + "=" + surroundings.properties().getProperty(property));
+            }
+            if (MemFerryProperties.hasEnvironmentTwin(property) && surroundings.environment().containsKey(variable)) {
+                known.add(variable + "=" + surroundings.environment().get(variable));
             }
         }
-        for (Map.Entry<String, String> variable : surroundings.environment().entrySet()) {
-            if (variable.getKey().startsWith(ENVIRONMENT)) {
-                addVariable(variable.getKey(), variable.getValue(), known, all);
-            }
-        }
-        all.add(0, valid(known));
+        List<Finding> all = new ArrayList<>(List.of(valid(known)));
+        MemFerryProperties.unknown(surroundings.properties(), surroundings.environment())
+                .forEach((name, wayOut) -> all.add(Finding.note("setting", name + " is no setting of MemFerry", wayOut)));
         all.add(threads());
         return all;
-    }
-
-    private static void addVariable(String name, String value, List<String> known, List<Finding> all) {
-        String property = MemFerryProperties.names().stream().filter(p -> MemFerryProperties.environmentName(p).equals(name)).findFirst().orElse(null);
-        if (property != null && MemFerryProperties.hasEnvironmentTwin(property)) {
-            known.add(name + "=" + value);
-        } else {
-            all.add(Finding.note("setting", name + " in the environment is no setting of MemFerry",
-                    property == null ? "Names are those of the properties, as MEMFERRY_DEVICE_MEMORY for org.memferry.deviceMemory."
-                            : "It has no environment variable: set -D" + property + "=" + value + "."));
-        }
-    }
-
-    private static String nearest(String wrong) {
-        for (String name : MemFerryProperties.names()) {
-            if (name.equalsIgnoreCase(wrong)) {
-                return "Spell it " + name + ".";
-            }
-        }
-        return "Settings are " + String.join(", ", MemFerryProperties.names()) + ".";
     }
 
     /** The values are read where MemFerry reads them: from this process, of which the tests' surroundings tell the same. */

@@ -98,13 +98,12 @@ class DoctorTest {
             System.clearProperty("org.memferry.device");
         }
         List<Finding> findings = new SettingFindings(surroundings(Map.of("MEMFERRY_DEVICES", "2", "MEMFERRY_HEADROOM", "1MB", "MEMFERRY_PREFLIGHT", "warn"),
-                "org.memferry.devicememory", "1GB", "org.memferry.fast", "true", "org.memferry.examples.log", "WARN"), 4).findings();
+                "org.memferry.devicememory", "1GB", "org.memferry.fast", "true", "memferry.log", "WARN"), 4).findings();
         assertThat(findings).filteredOn(finding -> finding.thing().equals("setting")).extracting(Finding::toString)
                 .containsExactlyInAnyOrder(
-                        "NOTE setting: -Dorg.memferry.devicememory is no setting of MemFerry -> Spell it org.memferry.deviceMemory.",
+                        "NOTE setting: -Dorg.memferry.devicememory is no setting of MemFerry -> Did you mean org.memferry.deviceMemory?",
                         findings.stream().filter(f -> f.found().contains("org.memferry.fast")).findFirst().orElseThrow().toString(),
-                        "NOTE setting: MEMFERRY_DEVICES in the environment is no setting of MemFerry -> Names are those of the properties, as "
-                                + "MEMFERRY_DEVICE_MEMORY for org.memferry.deviceMemory.",
+                        "NOTE setting: MEMFERRY_DEVICES in the environment is no setting of MemFerry -> Did you mean MEMFERRY_DEVICE?",
                         "NOTE setting: MEMFERRY_PREFLIGHT in the environment is no setting of MemFerry -> It has no environment variable: set "
                                 + "-Dorg.memferry.preflight=warn.");
         assertFinding(one(findings, "settings"), Verdict.OK, "MEMFERRY_HEADROOM=1MB", "");
