@@ -1,11 +1,14 @@
 package org.memferry;
 
+import org.memferry.base.Sizes;
 import org.memferry.device.DeviceMetrics;
 import org.memferry.engine.EngineMetrics;
 import org.memferry.engine.IterationEngine;
 import org.memferry.nd4j.DeviceUse;
 import org.memferry.nd4j.RegionArrays;
 import org.memferry.network.Ferry;
+
+import java.util.concurrent.TimeUnit;
 
 /** What an attachment holds and did. Live numbers, read-only. */
 public final class MemFerryMetrics {
@@ -87,5 +90,17 @@ public final class MemFerryMetrics {
     /** ND4J arrays that MemFerry has made over its memory in this program, of all attachments. */
     public long arraysCreated() {
         return RegionArrays.created();
+    }
+
+    /** The figures of one line, for a log. */
+    @Override
+    public String toString() {
+        return iterations() + " iterations; " + (ferry.device().hasOwnMemory() ? use() : "all in host memory") + "; copied " + Sizes.format(device().bytesToDevice()) + " to the device and "
+                + Sizes.format(device().bytesToHost()) + " to the host; computed " + millis(computeNanos()) + " ms, waited for copies "
+                + millis(device().waitNanos()) + " ms, for steps " + millis(updateWaitNanos()) + " ms; " + planDeviations() + " deviations from the plan";
+    }
+
+    private static long millis(long nanos) {
+        return TimeUnit.NANOSECONDS.toMillis(nanos);
     }
 }

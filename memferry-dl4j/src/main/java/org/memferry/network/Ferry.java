@@ -60,6 +60,8 @@ import java.util.function.Consumer;
 public final class Ferry implements UpdateHook, AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Ferry.class);
+    /** By itself, so that a program that shows the plan in its own way can turn it off. */
+    private static final Logger PLAN_LOG = LoggerFactory.getLogger(PlanTable.class);
     private static final List<WeakReference<Ferry>> LIVE = new CopyOnWriteArrayList<>();
     /** How long closing waits for another thread's next iteration before it waits for the end of that thread's {@code fit}. */
     private static final int PATIENCE_SECONDS = 20;
@@ -393,9 +395,9 @@ public final class Ferry implements UpdateHook, AutoCloseable {
                 PlanTable.summary(plan));
         String provisional = plan.budget().finalShapes() ? "" : " (provisional until the first iteration shows the batch)";
         if (request.isUnattended()) {
-            LOG.debug("plan{}:\n{}", provisional, planTable());
+            PLAN_LOG.debug("plan{}:\n{}", provisional, planTable());
         } else {
-            LOG.info("plan{}:\n{}", provisional, planTable());
+            PLAN_LOG.info("plan{}:\n{}", provisional, planTable());
         }
     }
 

@@ -60,7 +60,7 @@ public final class Forecast {
             throw new OutOfMemoryException("plain training needs " + Sizes.exact(bytes) + " for parameters, gradients and updater state but "
                     + Sizes.exact(budget.slabLimit()) + " of " + Sizes.format(budget.deviceBytes()) + " are left beside activations ("
                     + Sizes.format(budget.activationBytes()) + ", estimated) and headroom (" + Sizes.format(budget.headroomBytes())
-                    + "). Use another strategy, or give the device more memory (deviceMemory).", bytes, Math.max(0, budget.slabLimit()));
+                    + "). Use another strategy, or give the device more memory (deviceMemory, --device-memory).", bytes, Math.max(0, budget.slabLimit()));
         }
         double moved = 3.0 * workload.network().parameterBytes() + 2.0 * workload.network().updaterStateBytes();
         long step = (long) Math.ceil(moved * NANOS / hardware.deviceBytesPerSecond());

@@ -21,7 +21,7 @@ final class Shortage {
             throw new OutOfMemoryException("the device has " + Sizes.exact(budget.deviceBytes()) + " but activations and working memory"
                     + " need " + Sizes.exact(budget.activationBytes()) + " (estimated) and "
                     + Sizes.exact(budget.headroomBytes()) + " are kept free, before any parameter. Train with a smaller batch, "
-                    + (budget.headroomBytes() > 0 ? "keep less free (headroom), " : "") + "or give the device more memory (deviceMemory).", budget.activationBytes(), budget.deviceBytes());
+                    + (budget.headroomBytes() > 0 ? "keep less free (headroom), " : "") + "or give the device more memory (deviceMemory, --device-memory).", budget.activationBytes(), budget.deviceBytes());
         }
     }
 
@@ -38,6 +38,6 @@ final class Shortage {
                 + smallest.gradientSlots().length + " gradient slots) but " + Sizes.exact(budget.slabLimit()) + " of "
                 + Sizes.format(budget.deviceBytes()) + " are left beside activations (" + Sizes.format(budget.activationBytes())
                 + ", estimated) and headroom (" + Sizes.format(budget.headroomBytes()) + "). Place fewer layers RESIDENT, large ones"
-                + " DIRECT, or give the device more memory (deviceMemory).", smallest.slabBytes(), Math.max(0, budget.slabLimit()));
+                + " DIRECT, or give the device more memory (deviceMemory, --device-memory).", smallest.slabBytes(), Math.max(0, budget.slabLimit()));
     }
 }

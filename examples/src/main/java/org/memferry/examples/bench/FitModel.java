@@ -23,6 +23,7 @@ import org.nd4j.linalg.lossfunctions.LossFunctions.LossFunction;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Random;
 import java.util.function.Supplier;
 
@@ -61,6 +62,12 @@ public enum FitModel {
     private static final int CHARACTERS = 77;
     private static final int SEQUENCE = 50;
     private static final long SEED = 1998;
+
+    /** Name as on the command line. */
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT);
+    }
 
     /** Makes the network's configuration and data. */
     abstract FitTask task();

@@ -183,6 +183,11 @@ public enum KnownNetwork {
         return name().toLowerCase(Locale.ROOT);
     }
 
+    @Override
+    public String toString() {
+        return title();
+    }
+
     /** Random features of one batch. */
     public INDArray features() {
         long[] shape = input.getShape(true);

@@ -132,6 +132,11 @@ enum OffloadModel {
         return name().toLowerCase(Locale.ROOT);
     }
 
+    @Override
+    public String toString() {
+        return title();
+    }
+
     /** Batches to train on in turns, the same in every process. */
     List<DataSet> batches() {
         Nd4j.getRandom().setSeed(SEED);

@@ -34,6 +34,7 @@ public final class PlacementsCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         Screen screen = output.screen();
+        selection.announce(screen);
         boolean identical = true;
         for (OffloadModel model : selection.models()) {
             for (double ratio : selection.ratios(RATIOS)) {

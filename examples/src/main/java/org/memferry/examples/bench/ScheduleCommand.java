@@ -27,6 +27,7 @@ public final class ScheduleCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         Screen screen = output.screen();
+        selection.announce(screen);
         ScheduleBench bench = new ScheduleBench(selection.models(), selection.ratios(ScheduleBench.RATIOS), selection.rounds(), screen);
         bench.run();
         screen.result(bench.result());

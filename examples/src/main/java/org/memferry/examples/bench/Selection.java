@@ -1,5 +1,6 @@
 package org.memferry.examples.bench;
 
+import org.memferry.examples.Screen;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -11,7 +12,7 @@ import java.util.List;
 final class Selection {
 
     @Option(names = "--models", paramLabel = "MODEL", split = ",",
-            description = "Of ${COMPLETION-CANDIDATES}. Default: all but TINY.")
+            description = "Of ${COMPLETION-CANDIDATES}. Default: all but tiny.")
     private List<OffloadModel> models;
 
     @Option(names = "--rounds", paramLabel = "N", defaultValue = "5",
@@ -23,6 +24,13 @@ final class Selection {
 
     @Spec(Spec.Target.MIXEE)
     private CommandSpec spec;
+
+    /** Says where the figures mean nothing. */
+    void announce(Screen screen) {
+        if (quick) {
+            screen.line("Quick: shows that it works. One small network, too short to be timed: the figures say nothing of how fast it is.");
+        }
+    }
 
     /** Networks to train. */
     List<OffloadModel> models() {

@@ -28,6 +28,7 @@ public final class SimulatorCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         Screen screen = output.screen();
+        selection.announce(screen);
         SimulatorBench bench = new SimulatorBench(selection.models(), selection.ratios(SimulatorBench.RATIOS), selection.rounds(), screen);
         bench.run();
         screen.result(bench.result());

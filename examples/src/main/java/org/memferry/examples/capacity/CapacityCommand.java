@@ -1,6 +1,7 @@
 package org.memferry.examples.capacity;
 
 import org.memferry.base.Sizes;
+import org.memferry.examples.HardwareNames;
 import org.memferry.examples.Output;
 import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
@@ -35,8 +36,9 @@ public final class CapacityCommand implements Callable<Integer> {
             description = "Host memory for parameters, gradients and updater state. Default: ${DEFAULT-VALUE}.")
     private String hostMemory;
 
-    @Option(names = "--hardware", paramLabel = "NAME", defaultValue = "V100-32-PCIe3",
-            description = "Hardware that step times are predicted for; its own memory does not matter here. Default: ${DEFAULT-VALUE}.")
+    @Option(names = "--hardware", paramLabel = "NAME", defaultValue = "V100-32-PCIe3", completionCandidates = HardwareNames.class,
+            description = "Hardware that step times are predicted for; its own memory does not matter here: ${COMPLETION-CANDIDATES}. Default: "
+                    + "${DEFAULT-VALUE}.")
     private String hardware;
 
     @Option(names = "--plan-only", description = "Skips the training: sizes by planning alone.")

@@ -85,11 +85,11 @@ public final class CharLmCommand implements Callable<Integer> {
         try (MemFerry ferry = MemFerry.init((Model) network, config)) {
             double untrained = bitsPerCharacter(network);
             screen.line("%s of %,d parameters on %s, %,d characters of %d kinds; untrained %.3f bits per character on text held out",
-                    model.name().toLowerCase(Locale.ROOT), ferry.plan().network().parameterCount(), device, text.length(), text.kinds(), untrained);
+                    model, ferry.plan().network().parameterCount(), device, text.length(), text.kinds(), untrained);
             double trained = train(network);
             screen.line(ferry.planTable());
             screen.line("It writes: %s", write(network));
-            screen.result(new ResultLine("charlm").add("network", model.name().toLowerCase(Locale.ROOT))
+            screen.result(new ResultLine("charlm").add("network", model)
                     .add("params", ferry.plan().network().parameterCount()).add("iterations", iterations)
                     .add("bits_untrained", String.format(Locale.ROOT, "%.3f", untrained))
                     .add("bits_trained", String.format(Locale.ROOT, "%.3f", trained))

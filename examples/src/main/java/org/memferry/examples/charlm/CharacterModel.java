@@ -24,6 +24,7 @@ import org.nd4j.linalg.factory.Nd4j;
 import org.nd4j.linalg.learning.config.Adam;
 import org.nd4j.linalg.lossfunctions.LossFunctions.LossFunction;
 
+import java.util.Locale;
 import java.util.Random;
 
 /** The two networks of the example, as one writes them in DL4J, and the batches that each is trained on. */
@@ -82,6 +83,12 @@ public enum CharacterModel {
     final int steps;
     /** Pieces of a batch. */
     final int minibatch;
+
+    /** Name as on the command line. */
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT);
+    }
 
     CharacterModel(int steps, int minibatch) {
         this.steps = steps;

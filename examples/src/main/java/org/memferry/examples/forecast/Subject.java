@@ -11,6 +11,7 @@ import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.memferry.MemFerry;
 import org.memferry.base.RefusedException;
 import org.memferry.base.Sizes;
+import org.memferry.examples.HardwareNames;
 import org.memferry.examples.bench.FitModel;
 import org.memferry.examples.bench.KnownNetwork;
 import org.memferry.network.ModelArchive;
@@ -49,8 +50,8 @@ final class Subject {
             description = "Examples in an iteration; those of published shapes have their own. Default: ${DEFAULT-VALUE}.")
     private int batch;
 
-    @Option(names = "--hardware", paramLabel = "NAME", defaultValue = "V100-32-PCIe3",
-            description = "Hardware by name, or a .json file of the same form. Default: ${DEFAULT-VALUE}.")
+    @Option(names = "--hardware", paramLabel = "NAME", defaultValue = "V100-32-PCIe3", completionCandidates = HardwareNames.class,
+            description = "${COMPLETION-CANDIDATES}, or a .json file of the same form. Default: ${DEFAULT-VALUE}.")
     private String hardware;
 
     @Option(names = "--device-memory", paramLabel = "SIZE", description = "Memory of the device; that of the hardware if not given.")
@@ -94,6 +95,7 @@ final class Subject {
         }
         for (PaperModel known : PaperModel.values()) {
             if (known.title().equals(model)) {
+                refuseInput(inputs, model);
                 return known.workload();
             }
         }
@@ -118,14 +120,24 @@ final class Subject {
         return MemFerry.estimate(named.network, batch, described.withDeviceBytes(deviceBytes(described)), named.types);
     }
 
+    /** What goes into a built-in network is its own. */
+    static void refuseInput(List<String> inputs, String model) {
+        if (!inputs.isEmpty()) {
+            throw new RefusedException("--input: " + String.join(",", inputs) + " beside the built-in network " + model + ", which has its own input "
+                    + "(expected: --input for a model file only)");
+        }
+    }
+
     private Named named() {
         for (FitModel known : FitModel.values()) {
-            if (known.name().equalsIgnoreCase(model)) {
+            if (known.toString().equalsIgnoreCase(model)) {
+                refuseInput(inputs, model);
                 return new Named(known.network(), known.input());
             }
         }
         for (KnownNetwork known : KnownNetwork.values()) {
             if (known.title().equalsIgnoreCase(model)) {
+                refuseInput(inputs, model);
                 return new Named(known.network(), known.input());
             }
         }

@@ -43,6 +43,7 @@ final class TracedTraining implements AutoCloseable {
     static TracedTraining start(String model, List<String> inputs, int batch, String device, Strategy strategy) throws IOException {
         MemFerryConfig config = MemFerryConfig.builder().device(device).strategy(strategy).build();
         if (model.equals(TRANSFORMER)) {
+            Subject.refuseInput(inputs, model);
             Text text = Text.bundled();
             MemFerry ferry = MemFerry.init((Model) CharacterModel.TRANSFORMER.configured(text.kinds()), config);
             return new TracedTraining(ferry, CharacterModel.TRANSFORMER.batch(text, new Random(1).ints(batch, 0, text.length() / 2).toArray()));

@@ -59,6 +59,7 @@ final class GpuCheck {
             report.unproven("arithmetic: cuBLAS could not be loaded (" + maker.failure() + "), so copies stand in for products");
         }
         try (Runtime runtime = new Runtime(card); UpdateEngine steps = UpdateEngine.start()) {
+            Files.createDirectories(folder);
             progress.accept("copies");
             CopyRates link = new CopyRates(runtime, pace, extent.copyBytes);
             link.run(report);

@@ -13,7 +13,6 @@ import picocli.CommandLine.Spec;
 
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.concurrent.Callable;
@@ -67,7 +66,7 @@ public final class GpuCheckCommand implements Callable<Integer> {
             throw new RefusedException("--minutes: " + minutes + " (expected: more than 0)");
         }
         Screen screen = output.screen();
-        Path folder = Files.createDirectories(Paths.get(out));
+        Path folder = Paths.get(out);
         GpuCheck check = new GpuCheck(card, trial ? Extent.TRIAL : Extent.CARD, 60 * minutes, fake, folder, screen::status);
         check.run();
         check.replays().forEach(screen::result);

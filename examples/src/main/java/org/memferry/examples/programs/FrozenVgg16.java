@@ -10,6 +10,7 @@ import org.deeplearning4j.nn.graph.ComputationGraph;
 import org.deeplearning4j.nn.transferlearning.FineTuneConfiguration;
 import org.deeplearning4j.nn.transferlearning.TransferLearning;
 import org.deeplearning4j.nn.weights.WeightInitRelu;
+import org.deeplearning4j.optimize.listeners.ScoreIterationListener;
 import org.deeplearning4j.util.ModelSerializer;
 import org.deeplearning4j.zoo.model.VGG16;
 import org.memferry.MemFerry;
@@ -51,6 +52,8 @@ public final class FrozenVgg16 {
     private static final int COLOURS = 3;
     private static final int CLASSES = 5;
     private static final int BATCH = 16;
+    /** A line on stderr for so many iterations. */
+    private static final int REPORTED = 10;
     /** The last vertex that stays as it is: the pooling after the last convolution. */
     private static final String FROZEN = "17";
     private static final InputType IMAGE = InputType.convolutionalFlat(SIDE, SIDE, COLOURS);
@@ -92,6 +95,7 @@ public final class FrozenVgg16 {
 
         try (MemFerry ferry = MemFerry.attach(net, MemFerryConfig.builder().device("emulated:" + BUDGET).expect(BATCH, IMAGE).build())) {
             double before = net.evaluate(test).accuracy();
+            net.addListeners(new ScoreIterationListener(REPORTED));
             net.fit(train, epochs);
             double after = net.evaluate(test).accuracy();
             System.out.printf("Accuracy on held-out digits 5-9: %.3f before, %.3f after %d iterations%n", before, after, net.getIterationCount());
@@ -103,7 +107,8 @@ public final class FrozenVgg16 {
     private static void makeWeights(File weights, int batches, int epochs) throws IOException {
         ComputationGraph net = vgg16();
         net.init();
-        System.out.printf("Plain DL4J trains VGG16, %,d parameters, on the digits 0-4%n", net.numParams());
+        System.out.printf("Plain DL4J trains VGG16, %,d parameters, on the digits 0-4: two minutes or so%n", net.numParams());
+        net.setListeners(new ScoreIterationListener(REPORTED));
         net.fit(data(Digits.bundled().only(0, 4).train(SEED), 0, batches), epochs);
         System.out.printf("Accuracy on held-out digits 0-4: %.3f%n",
                 net.evaluate(data(Digits.bundled().only(0, 4).test(SEED), 0, batches)).accuracy());

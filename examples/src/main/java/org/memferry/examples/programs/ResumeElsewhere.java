@@ -16,6 +16,7 @@ import org.deeplearning4j.nn.conf.layers.OutputLayer;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.deeplearning4j.nn.weights.WeightInit;
 import org.deeplearning4j.optimize.listeners.CheckpointListener;
+import org.deeplearning4j.optimize.listeners.ScoreIterationListener;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
 import org.memferry.examples.Digits;
@@ -42,6 +43,8 @@ public final class ResumeElsewhere {
     private static final int BATCH = 64;
     private static final int EPOCHS = 6;
     private static final int RESUMED_FROM = 3;
+    /** A line on stderr for so many iterations. */
+    private static final int REPORTED = 20;
 
     private ResumeElsewhere() {
     }
@@ -66,7 +69,7 @@ public final class ResumeElsewhere {
         INDArray stopped;
         int epochs;
         try (MemFerry ferry = MemFerry.init(net, on(device))) {
-            net.addListeners(new CheckpointListener.Builder(folder).keepAll().saveEveryEpoch().build());
+            net.addListeners(new ScoreIterationListener(REPORTED), new CheckpointListener.Builder(folder).keepAll().saveEveryEpoch().build());
             EarlyStoppingConfiguration<MultiLayerNetwork> stopping = new EarlyStoppingConfiguration.Builder<MultiLayerNetwork>()
                     .epochTerminationConditions(new MaxEpochsTerminationCondition(EPOCHS), new ScoreImprovementEpochTerminationCondition(2))
                     .scoreCalculator(new DataSetLossCalculator(test, true))
@@ -74,12 +77,13 @@ public final class ResumeElsewhere {
                     .build();
             EarlyStoppingResult<MultiLayerNetwork> result = new EarlyStoppingTrainer(stopping, net, train()).fit();
             epochs = net.getEpochCount();
-            System.out.printf("Stopped after %d epochs: %s; best held-out loss %.4f, accuracy %.4f%n", epochs, result.getTerminationDetails(),
-                    result.getScoreVsEpoch().get(result.getBestModelEpoch()), net.evaluate(test).accuracy());
+            System.out.printf("Stopped in epoch %d by %s; best held-out loss %.4f, accuracy %.4f%n", net.getEpochCount() + 1,
+                    result.getTerminationDetails(), result.getScoreVsEpoch().get(result.getBestModelEpoch()), net.evaluate(test).accuracy());
             stopped = net.params().dup();
         }
         File checkpoint = CheckpointListener.getFileForCheckpoint(folder, RESUMED_FROM - 1);
         MultiLayerNetwork resumed = MemFerry.restoreMultiLayerNetwork(checkpoint, true, on(smallerDevice));
+        resumed.setListeners(new ScoreIterationListener(REPORTED));
         try (MemFerry ferry = MemFerry.of(resumed)) {
             System.out.printf("Restored %s of epoch %d on %s%n", checkpoint.getName(), resumed.getEpochCount(), smallerDevice);
             while (resumed.getEpochCount() < epochs) {

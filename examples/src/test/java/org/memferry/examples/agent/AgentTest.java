@@ -105,6 +105,14 @@ class AgentTest {
     }
 
     @Test
+    void the_first_steps_can_be_held_against_plain_training() throws Exception {
+        assertThat(run("verified", List.of(agent(DEVICE + ",verifyFirstSteps=2"), "-cp", classPath(), PlainProgram.class.getName()), "short"))
+                .isEqualTo(stock.subList(0, 1));
+        assertThat(log("verified")).filteredOn(line -> line.contains("verified 2 steps: scores, parameters and updater state equal stock DL4J bit "
+                + "for bit")).isNotEmpty();
+    }
+
+    @Test
     void settings_that_mean_nothing_are_named_and_the_program_runs() throws Exception {
         assertThat(run("wrong", List.of(agent("memory=6GB,deviceMemory=much"), "-cp", classPath(), PlainProgram.class.getName()), "short"))
                 .isEqualTo(stock.subList(0, 1));

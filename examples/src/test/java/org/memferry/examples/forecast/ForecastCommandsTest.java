@@ -22,6 +22,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
+import java.util.List;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
@@ -49,6 +50,15 @@ class ForecastCommandsTest {
         assertThat(run.code()).isEqualTo(2);
         assertThat(run.out()).isEmpty();
         assertThat(run.err().strip().lines()).hasSize(1).first().asString().startsWith("memferry").contains(part);
+    }
+
+    @Test
+    void anInputBesideABuiltInNetworkIsRefused() {
+        for (String command : List.of("plan", "estimate", "simulate", "trace")) {
+            MainRun run = MainRun.of(command, command.equals("trace") ? "transformer" : "lenet", "--input", "784");
+            assertThat(run.code()).as(command).isEqualTo(2);
+            assertThat(run.err()).startsWith("memferry " + command + ": --input: 784 beside the built-in network").hasLineCount(1);
+        }
     }
 
     @Test
