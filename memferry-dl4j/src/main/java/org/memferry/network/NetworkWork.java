@@ -39,29 +39,35 @@ public final class NetworkWork {
         Support.checkConfiguration(adapter);
         List<LayerShape> shapes = new ArrayList<>();
         NetworkDescription description = Ferry.describe(adapter, twin -> shapes.addAll(shapes(twin, batch, types)));
-        int elementBytes = description.elementBytes();
+        IterationMemory memory = TrainingMemory.of(adapter, types).of(batch, 0);
+        return new Workload(adapter.key(batch, types), withTouches(description, shapes), work(description, shapes, batch), memory);
+    }
+
+    /**
+     * What each layer with parameters computes for a batch, and the bytes that it puts out. What has no parameters belongs to the visit before
+     * it, as a measured profile has it.
+     *
+     * @param shapes of all layers, with or without parameters, in the order in which they compute
+     */
+    static List<LayerWork> work(NetworkDescription network, List<LayerShape> shapes, int batch) {
         Map<String, Integer> units = new HashMap<>();
-        for (int i = 0; i < description.layers().size(); i++) {
-            units.put(description.layers().get(i).name(), i);
+        for (int i = 0; i < network.layers().size(); i++) {
+            units.put(network.layers().get(i).name(), i);
         }
-        LayerWork[] work = new LayerWork[description.layers().size()];
-        LayerDescription[] layers = description.layers().toArray(new LayerDescription[0]);
+        LayerWork[] work = new LayerWork[network.layers().size()];
         List<LayerWork> waiting = new ArrayList<>();
         int last = -1;
         for (LayerShape shape : shapes) {
             Integer unit = units.get(shape.name);
-            waiting.add(LayerFormulas.of(shape, unit == null ? 0 : layers[unit].parameterCount(), batch, elementBytes));
-            if (unit != null) {
-                last = unit;
-                layers[unit] = timed(layers[unit], shape);
-            }
+            long parameters = unit == null ? 0 : network.layers().get(unit).parameterCount();
+            waiting.add(LayerFormulas.of(shape, parameters, batch, network.elementBytes()));
+            last = unit == null ? last : unit;
             if (last >= 0) {
-                // What has no parameters belongs to the visit before it, as a measured profile has it.
                 work[last] = sum(work[last], waiting);
                 waiting.clear();
             }
         }
-        return workload(adapter, description, layers, work, batch, types);
+        return List.of(work);
     }
 
     /**
@@ -132,12 +138,5 @@ public final class NetworkWork {
             bytes = Math.addExact(bytes, work.activationBytes());
         }
         return new LayerWork(forward, backward, bytes);
-    }
-
-    private static Workload workload(NetworkAdapter adapter, NetworkDescription description, LayerDescription[] layers, LayerWork[] work,
-            int batch, InputType[] types) {
-        NetworkDescription network = withLayers(description, List.of(layers));
-        IterationMemory memory = TrainingMemory.of(adapter, types).of(batch, 0);
-        return new Workload(adapter.key(batch, types), network, List.of(work), memory);
     }
 }
