@@ -16,6 +16,7 @@ import org.deeplearning4j.nn.conf.layers.recurrent.LastTimeStep;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.memferry.MemFerry;
 import org.nd4j.linalg.activations.Activation;
 import org.nd4j.linalg.dataset.DataSet;
 import org.nd4j.linalg.learning.config.Adam;
@@ -40,6 +41,7 @@ class ConstraintsTest {
     private static final int FEATURES = 5;
     private static final int STEPS = 4;
     private static final int CLASSES = 3;
+    private static final int ITERATIONS = 4;
 
     private static Map<String, Supplier<LayerConstraint>> constraints() {
         Map<String, Supplier<LayerConstraint>> all = new LinkedHashMap<>();
@@ -50,16 +52,24 @@ class ConstraintsTest {
         return all;
     }
 
+    /** Without a supplier the same network has no constraints. */
     private static MultiLayerConfiguration configuration(IUpdater rule, Supplier<LayerConstraint> constraint) {
         return new NeuralNetConfiguration.Builder().seed(6).activation(Activation.TANH).updater(rule).list()
-                .layer(new LastTimeStep(new LSTM.Builder().nIn(FEATURES).nOut(7).constrainInputWeights(constraint.get())
-                        .constrainRecurrent(constraint.get()).build()))
-                .layer(new DenseLayer.Builder().nOut(9).constrainWeights(constraint.get()).constrainBias(new NonNegativeConstraint()).build())
-                .layer(new BatchNormalization.Builder().constrainGamma(new NonNegativeConstraint()).constrainBeta(new NonNegativeConstraint())
-                        .build())
+                .layer(new LastTimeStep(new LSTM.Builder().nIn(FEATURES).nOut(7).constrainInputWeights(made(constraint))
+                        .constrainRecurrent(made(constraint)).build()))
+                .layer(new DenseLayer.Builder().nOut(9).constrainWeights(made(constraint)).constrainBias(notNegative(constraint)).build())
+                .layer(new BatchNormalization.Builder().constrainGamma(notNegative(constraint)).constrainBeta(notNegative(constraint)).build())
                 .layer(new OutputLayer.Builder(LossFunction.MCXENT).nOut(CLASSES).activation(Activation.SOFTMAX)
-                        .constrainAllParameters(new NonNegativeConstraint()).build())
+                        .constrainAllParameters(notNegative(constraint)).build())
                 .setInputType(InputType.recurrent(FEATURES, STEPS)).build();
+    }
+
+    private static LayerConstraint[] made(Supplier<LayerConstraint> constraint) {
+        return constraint == null ? new LayerConstraint[0] : new LayerConstraint[] {constraint.get()};
+    }
+
+    private static LayerConstraint[] notNegative(Supplier<LayerConstraint> constraint) {
+        return made(constraint == null ? null : NonNegativeConstraint::new);
     }
 
     @ParameterizedTest(name = "{0}")
@@ -70,7 +80,7 @@ class ConstraintsTest {
                 String when = name + ", " + rule.getClass().getSimpleName() + ", " + setup;
                 try (Twins<MultiLayerNetwork> twins = Twins.layers(() -> configuration(rule.clone(), constraint))) {
                     twins.attach(setup.config());
-                    for (int i = 0; i < 4; i++) {
+                    for (int i = 0; i < ITERATIONS; i++) {
                         DataSet batch = Twins.batch(700 + i, CLASSES, BATCH, FEATURES, STEPS);
                         twins.both(net -> net.fit(batch));
                         twins.assertSame(when + ", step " + i);
@@ -81,5 +91,23 @@ class ConstraintsTest {
                 }
             }
         });
+    }
+
+    /** A copy that is made before the constraint is applied would be made again after it. */
+    @ParameterizedTest(name = "{0}")
+    @EnumSource(Setup.class)
+    void noCopyIsMadeBeforeTheConstraintIsApplied(Setup setup) {
+        assertThat(copies(setup, () -> new MaxNormConstraint(0.4, 1))).isLessThanOrEqualTo(copies(setup, null));
+    }
+
+    /** Copies of a layer's parameters to the device while nobody looks at them in between. */
+    private static long copies(Setup setup, Supplier<LayerConstraint> constraint) {
+        MultiLayerNetwork net = new MultiLayerNetwork(configuration(new Adam(0.02), constraint));
+        try (MemFerry ferry = MemFerry.init(net, setup.config())) {
+            for (int i = 0; i < ITERATIONS; i++) {
+                net.fit(Twins.batch(700 + i, CLASSES, BATCH, FEATURES, STEPS));
+            }
+            return ferry.metrics().parameterCopies();
+        }
     }
 }

@@ -163,7 +163,8 @@ class PreflightTest {
         assertThat(refusal.askedBytes()).isEqualTo(preflight(low).neededBytes());
         long enough = GB + refusal.askedBytes();
         assertThat(refusal).hasMessageContaining("-Dorg.bytedeco.javacpp.maxphysicalbytes=" + enough);
-        assertThatCode(() -> preflight(JavaCppLimits.addTo(low, enough, GB))).doesNotThrowAnyException();
+        assertThatCode(() -> preflight(JavaCppLimits.addTo(HostMemory.read(root), enough, GB)).check()).doesNotThrowAnyException();
+        assertThatThrownBy(() -> preflight(JavaCppLimits.addTo(HostMemory.read(root), enough - 1, GB)).check()).isInstanceOf(OutOfMemoryException.class);
         assertThat(JavaCppLimits.addTo(HostMemory.read(root), 0, GB).limits()).hasSize(1);
     }
 

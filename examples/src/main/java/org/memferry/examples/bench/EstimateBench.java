@@ -5,23 +5,23 @@ import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
 import org.memferry.MemFerryRuntime;
 import org.memferry.base.Sizes;
-import org.memferry.device.HostMemoryMetrics;
 import org.memferry.examples.ResultLine;
 import org.memferry.examples.Screen;
 import org.memferry.nd4j.DeviceMeter;
 import org.memferry.plan.Hardware;
 import org.memferry.plan.Plan;
+import org.memferry.plan.Strategy;
 import org.memferry.planner.Estimate;
 import org.nd4j.linalg.api.ndarray.INDArray;
 
+import java.io.IOException;
 import java.util.List;
 import java.util.Locale;
 
 /**
  * Compares the estimate with what training takes: each network is estimated, given an emulated device that is little larger than what its
  * smallest strategy needs, and trained on it. Device: slab, workspaces and ordinary arrays at their highest together, after garbage of
- * earlier iterations is collected. Host: what the system gave for the regions of parameters, gradients and updater state,
- * alignment included.
+ * earlier iterations is collected. Host: the pages of parameters, gradients and updater state that the kernel holds after training.
  */
 final class EstimateBench {
 
@@ -47,15 +47,18 @@ final class EstimateBench {
         this.screen = screen;
     }
 
-    void run() {
+    void run() throws IOException {
         screen.line("emulated device; estimated / measured; device = slab + workspaces + arrays; beside = device without the slab; "
-                + "host = MemFerry's regions: parameters, gradients, updater state; garbage of earlier iterations is collected");
+                + "host = parameters, gradients, updater state, measured as the pages of them that the kernel holds; garbage of earlier iterations "
+                + "is collected");
         screen.line("%-12s %6s %12s %10s %21s %6s %21s %6s %21s %6s", "network", "batch", "parameters", "budget", "device", "", "beside", "",
                 "host", "");
-        networks.forEach(this::run);
+        for (KnownNetwork network : networks) {
+            run(network);
+        }
     }
 
-    private void run(KnownNetwork known) {
+    private void run(KnownNetwork known) throws IOException {
         screen.status("estimating " + known.title());
         Model network = known.network();
         Hardware hardware = Hardware.named("V100-32-PCIe3");
@@ -64,7 +67,6 @@ final class EstimateBench {
         long budget = (long) (least * (1 + ROOM));
         DeviceMeter.settle();
         long before = DeviceMeter.arrayBytes();
-        long regions = HostMemoryMetrics.allocatedBytes();
         INDArray features = known.features();
         INDArray labels = known.labels();
         MemFerryConfig config = MemFerryConfig.builder().device("emulated:" + budget)
@@ -81,8 +83,10 @@ final class EstimateBench {
             long told = plan.slabBytes() + estimate.memory().totalBytes();
             long measured = meter.peak().totalBytes() - before;
             long slab = meter.peak().slabBytes();
-            long host = HostMemoryMetrics.allocatedBytes() - regions;
-            report(known, estimate, budget, new long[] {told, measured}, slab, new long[] {plan.hostBytes(), host});
+            long toldHost = estimate.need(Strategy.MEMFERRY).orElseThrow().hostBytes();
+            long host = ResidentPages.bytes(network.params()) + ResidentPages.bytes(network.getGradientsViewArray())
+                    + ResidentPages.bytes(KnownNetwork.updaterState(network));
+            report(known, estimate, budget, new long[] {told, measured}, slab, new long[] {toldHost, host});
         } finally {
             network.close();
         }

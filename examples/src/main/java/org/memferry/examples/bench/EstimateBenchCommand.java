@@ -13,6 +13,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
+import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.Callable;
 
@@ -37,7 +38,7 @@ public final class EstimateBenchCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @Override
-    public Integer call() {
+    public Integer call() throws IOException {
         if (iterations < 1) {
             throw new ParameterException(spec.commandLine(), "--iterations: " + iterations + " (expected: >= 1)");
         }

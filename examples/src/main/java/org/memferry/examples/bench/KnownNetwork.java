@@ -213,6 +213,12 @@ public enum KnownNetwork {
         }
     }
 
+    /** State of a network's updater; null if it has none. */
+    static INDArray updaterState(Model network) {
+        return network instanceof MultiLayerNetwork ? ((MultiLayerNetwork) network).getUpdater().getStateViewArray()
+                : ((ComputationGraph) network).getUpdater().getStateViewArray();
+    }
+
     /** VGG16 of DL4J's zoo; for images of 224 x 224 with the 1000 classes that it was made for. */
     static ComputationGraph vgg16(int size, IUpdater updater) {
         return new ComputationGraph(VGG16.builder().inputShape(new int[] {3, size, size}).numClasses(size == 224 ? IMAGENET_CLASSES : CLASSES)
