@@ -40,8 +40,7 @@ final class ProfileRun implements VisitClock {
     private final Device device;
     private final PlacementRules rules;
     private final String key;
-    private final double bytesPerSecondToDevice;
-    private final double bytesPerSecondToHost;
+    private final LinkProbe link;
     private final List<Round> rounds = new ArrayList<>();
     private final Samples[] samples = new Samples[Round.values().length];
     private final Plan[] plans = new Plan[Round.values().length];
@@ -61,15 +60,14 @@ final class ProfileRun implements VisitClock {
      * @param rules   what the user fixed
      * @param inPlace whether the host memory can be used in place
      * @param key     what the profile holds for
-     * @param link    measured rates of copies
+     * @param link    measured rates of copies, and what they lose to what is used in place
      * @param plan    what the network can be trained on, with steps when the user allows them
      */
     ProfileRun(Device device, PlacementRules rules, boolean inPlace, String key, LinkProbe link, Plan plan) {
         this.device = device;
         this.rules = rules;
         this.key = key;
-        this.bytesPerSecondToDevice = link.bytesPerSecondToDevice();
-        this.bytesPerSecondToHost = link.bytesPerSecondToHost();
+        this.link = link;
         for (Round round : Round.values()) {
             samples[round.ordinal()] = new Samples(plan.network().layers().size());
         }
@@ -167,8 +165,9 @@ final class ProfileRun implements VisitClock {
         for (int i = 0; i < base.network().layers().size(); i++) {
             layers.add(layer(i));
         }
-        return Profile.builder(key, layers).measured().link(bytesPerSecondToDevice, bytesPerSecondToHost)
-                .slowdown(copySlowdown(), updateSlowdown()).between(Math.max(0, of(Round.ALONE).between())).build();
+        return Profile.builder(key, layers).measured().link(link.bytesPerSecondToDevice(), link.bytesPerSecondToHost())
+                .shares(link.readShare(), link.writeShare()).slowdown(copySlowdown(), updateSlowdown())
+                .between(Math.max(0, of(Round.ALONE).between())).build();
     }
 
     private Samples of(Round round) {
@@ -194,11 +193,11 @@ final class ProfileRun implements VisitClock {
     }
 
     private long toDevice(long bytes) {
-        return Math.round(bytes / bytesPerSecondToDevice * 1e9);
+        return Math.round(bytes / link.bytesPerSecondToDevice() * 1e9);
     }
 
     private long toHost(long bytes) {
-        return Math.round(bytes / bytesPerSecondToHost * 1e9);
+        return Math.round(bytes / link.bytesPerSecondToHost() * 1e9);
     }
 
     /** What copies beside the computation added to its time, over the time they ran beside it; 0 where that cannot be told apart. */

@@ -13,6 +13,7 @@ import org.memferry.plan.Profile;
 import org.memferry.plan.UpdateTiming;
 import org.memferry.planner.DefaultPlanner;
 import org.memferry.planner.PlacementRules;
+import org.nd4j.linalg.api.buffer.DataType;
 
 import java.util.List;
 import java.util.function.ToLongFunction;
@@ -38,7 +39,7 @@ class ProfileRunTest {
         PlacementRules rules = PlacementRules.none();
         try (Device on = Devices.open(device); Region master = on.allocateHost(4 * COUNT, "parameters"); Region slab = on.allocateSlab(4 * COUNT, "slab");
                 LayerSteps steps = new LayerSteps(on, 1, layer -> false, layer -> { })) {
-            LinkProbe link = LinkProbe.measure(on, master, slab);
+            LinkProbe link = LinkProbe.measure(on, master, slab, DataType.FLOAT, true);
             Plan plan = DefaultPlanner.plan(NETWORK, new Budget(4 * 4 * COUNT, 0, true, 0, true), rules.place("0",
                     Placement.PREFETCH, Placement.PREFETCH), 2).withUpdateTiming(UpdateTiming.EAGER);
             ProfileRun run = new ProfileRun(on, rules, true, "test", link, plan);
