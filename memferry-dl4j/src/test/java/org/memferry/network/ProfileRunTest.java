@@ -3,7 +3,9 @@ package org.memferry.network;
 import org.junit.jupiter.api.Test;
 import org.memferry.device.Device;
 import org.memferry.device.Devices;
+import org.memferry.device.LinkRates;
 import org.memferry.device.Region;
+import org.memferry.device.emulated.EmulatedDevice;
 import org.memferry.plan.Budget;
 import org.memferry.plan.LayerDescription;
 import org.memferry.plan.NetworkDescription;
@@ -36,10 +38,14 @@ class ProfileRunTest {
 
     /** Runs all rounds; forward and backward of an iteration last as the function says, one with a negative time is given up after forward. */
     private static Profile measure(String device, ToLongFunction<Plan> forward) {
+        return measure(Devices.open(device), forward);
+    }
+
+    private static Profile measure(Device device, ToLongFunction<Plan> forward) {
         PlacementRules rules = PlacementRules.none();
-        try (Device on = Devices.open(device); Region master = on.allocateHost(4 * COUNT, "parameters"); Region slab = on.allocateSlab(4 * COUNT, "slab");
+        try (Device on = device; Region master = on.allocateHost(4 * COUNT, "parameters"); Region slab = on.allocateSlab(4 * COUNT, "slab");
                 LayerSteps steps = new LayerSteps(on, 1, layer -> false, layer -> { })) {
-            LinkProbe link = LinkProbe.measure(on, master, slab, DataType.FLOAT, true);
+            LinkProbe link = LinkProbe.measure(on, master, slab, DataType.FLOAT, true, 10_000_000, 7);
             Plan plan = DefaultPlanner.plan(NETWORK, new Budget(4 * 4 * COUNT, 0, true, 0, true), rules.place("0",
                     Placement.PREFETCH, Placement.PREFETCH), 2).withUpdateTiming(UpdateTiming.EAGER);
             ProfileRun run = new ProfileRun(on, rules, true, "test", link, plan);
@@ -72,6 +78,14 @@ class ProfileRunTest {
         assertThat(profile.layers().get(0).forwardNanos()).isEqualTo(pure);
         assertThat(profile.layers().get(0).backwardNanos()).isEqualTo(2 * pure);
         assertThat(profile.copySlowdown()).isCloseTo(0.5, within(0.15));
+    }
+
+    @Test
+    void theProfileHoldsTheLinkAsItWasMeasured() {
+        Profile profile = measure(EmulatedDevice.builder(64 << 20).linkRates(LinkRates.of(1e9, 1e8).shares(0, 1)).build(), plan -> 10_000_000);
+        assertThat(profile.bytesPerSecondToDevice()).isGreaterThan(2 * profile.bytesPerSecondToHost());
+        assertThat(profile.readShare()).isCloseTo(0, within(0.3));
+        assertThat(profile.writeShare()).isCloseTo(1, within(0.3));
     }
 
     @Test
