@@ -15,20 +15,20 @@ import java.util.Arrays;
  * measure of what reads and writes in place take of the link.
  *
  * <p>Every direction is measured by itself, in some rounds, with as many bytes as a copy needs to last for {@value #COPY_NANOS} ns, within what
- * there is of parameters and slab, and no more than {@value #MOST_BYTES}. A rate is the median of its rounds. What is lost is a difference,
- * and taken from the shortest copies with and without: what other programs take would pass for it. What was copied and used counts nowhere in
- * the device's metrics.
+ * there is of parameters and slab, and no more than {@value #MOST_BYTES}. The shortest copies count, alone and beside: what other programs take
+ * would pass for the link's. What was copied and used counts nowhere in the device's metrics.
  */
 final class LinkProbe {
 
     private static final long MOST_BYTES = 8 << 20;
-    private static final long FIRST_BYTES = 4 << 10;
+    private static final long FIRST_BYTES = 16 << 10;
     /** A copy that is long enough: most of it is not its beginning. */
-    private static final long COPY_NANOS = 2_000_000;
+    private static final long COPY_NANOS = 4_000_000;
     private static final int ROUNDS = 5;
-    /** By how much a copy that was too short grows at most: its time is mostly that of its beginning. */
-    private static final int GROWTH = 8;
-    /** Copies of less, if they do not take long, say more of how long a copy takes to begin than of the link's rate. */
+    private static final int GROWTH = 4;
+    /** What more bytes must take of the time that they would take in proportion, for a copy to be long by its bytes and not by its beginning. */
+    private static final double SCALING = 0.6;
+    /** Copies of less, if they are not long by their bytes, say more of how long a copy takes to begin than of the link's rate. */
     private static final long TELLING_BYTES = 1 << 20;
     /** What is used in place is this part of a copy's bytes, so that the copy outlasts it. */
     private static final int USED_PART = 2;
@@ -116,37 +116,39 @@ final class LinkProbe {
         static Way measure(LinkTraffic traffic, long most, boolean inPlace, long copyNanos, int rounds) {
             long bytes = Math.min(FIRST_BYTES, most);
             long nanos = shortestCopy(traffic, bytes);
-            while (bytes < most && nanos < copyNanos) {
-                long enough = (long) Math.min(GROWTH * (double) bytes, bytes * (double) copyNanos / Math.max(1, nanos));
-                bytes = Math.min(most, Math.max(2 * bytes, enough));
-                nanos = shortestCopy(traffic, bytes);
+            boolean scales = false;
+            while (bytes < most && !scales) {
+                long more = Math.min(most, GROWTH * bytes);
+                long longer = shortestCopy(traffic, more);
+                scales = longer >= copyNanos && longer >= nanos * (1 + SCALING * ((double) more / bytes - 1));
+                // Either is long enough: as many bytes as take the time, if they take it in proportion.
+                bytes = scales ? Math.max(bytes, (long) (more * Math.min(1, (double) copyNanos / longer))) : more;
+                nanos = longer;
             }
-            boolean telling = bytes >= TELLING_BYTES || nanos >= copyNanos;
-            long used = telling && inPlace ? usedBeside(traffic, bytes, nanos) : 0;
-            long[] alone = new long[rounds];
-            long shortestBeside = Long.MAX_VALUE;
+            boolean telling = scales || bytes >= TELLING_BYTES;
+            long used = telling && inPlace ? usedBeside(traffic, bytes) : 0;
+            long alone = Long.MAX_VALUE;
+            long beside = Long.MAX_VALUE;
             int told = 0;
             for (int i = 0; i < rounds; i++) {
-                alone[i] = traffic.copy(bytes);
-                long beside = used == 0 ? LinkTraffic.NOT_TELLING : traffic.copyBesideUse(bytes, used);
-                if (beside != LinkTraffic.NOT_TELLING) {
-                    shortestBeside = Math.min(shortestBeside, beside);
+                alone = Math.min(alone, traffic.copy(bytes));
+                long copied = used == 0 ? LinkTraffic.NOT_TELLING : traffic.copyBesideUse(bytes, used);
+                if (copied != LinkTraffic.NOT_TELLING) {
+                    beside = Math.min(beside, copied);
                     told++;
                 }
             }
-            Arrays.sort(alone);
-            double linkNanos = Math.max(1, alone[0]) * ((double) used / bytes);
-            return new Way(telling, bytes / (Math.max(1, alone[rounds / 2]) / 1e9),
-                    told > rounds / 2 ? share(shortestBeside - alone[0], linkNanos) : ONE_LINK);
+            alone = Math.max(1, alone);
+            return new Way(telling, bytes / (alone / 1e9), told > rounds / 2 ? share(beside - alone, alone * ((double) used / bytes)) : ONE_LINK);
         }
 
-        /** Other programs only make it longer. */
         private static long shortestCopy(LinkTraffic traffic, long bytes) {
             return Math.min(traffic.copy(bytes), Math.min(traffic.copy(bytes), traffic.copy(bytes)));
         }
 
         /** How many bytes are used in place while a copy of some bytes and time goes on; 0 if so few that they would not tell. */
-        private static long usedBeside(LinkTraffic traffic, long bytes, long copyNanos) {
+        private static long usedBeside(LinkTraffic traffic, long bytes) {
+            long copyNanos = shortestCopy(traffic, bytes);
             long used = traffic.aligned(bytes / USED_PART);
             long alone = Math.min(traffic.use(used), Math.min(traffic.use(used), traffic.use(used)));
             double fits = (double) copyNanos / USED_PART / Math.max(1, alone);
