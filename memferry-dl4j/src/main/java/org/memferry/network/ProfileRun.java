@@ -226,14 +226,14 @@ final class ProfileRun implements VisitClock {
         int there = base.parameterSlots().length;
         for (int i : base.network().forwardOrder()) {
             boolean copied = isOnlyHere(i, Placement.PREFETCH, LayerPlan::forward) && there-- <= 0;
-            forward.visit(with.forward(i), with.leastForward(i) - without.leastForward(i), copied ? parameterNanos(i) : 0, 0);
+            forward.visit(with.forward(i), Added.of(with.forwards, without.forwards, i), copied ? parameterNanos(i) : 0, 0);
         }
         Beside backward = new Beside();
         there = base.parameterSlots().length;
         for (int i : base.network().backwardOrder()) {
             boolean copied = isOnlyHere(i, Placement.PREFETCH, LayerPlan::backward) && there-- <= 0;
             long gradient = isOnlyHere(i, GradientHome.SLOT, LayerPlan::gradientHome) ? toHost(base.network().layers().get(i).gradientBytes()) : 0;
-            backward.visit(with.backward(i), with.leastBackward(i) - without.leastBackward(i), copied ? parameterNanos(i) : 0, gradient);
+            backward.visit(with.backward(i), Added.of(with.backwards, without.backwards, i), copied ? parameterNanos(i) : 0, gradient);
         }
         return Beside.slowdown(forward, backward);
     }
@@ -256,9 +256,29 @@ final class ProfileRun implements VisitClock {
         Beside backward = new Beside();
         for (int i : base.network().backwardOrder()) {
             long step = base.network().layers().get(i).readAfterBackward() ? 0 : of(Round.ALONE).update(i);
-            backward.visit(of(Round.BESIDE_STEPS).backward(i), of(Round.BESIDE_STEPS).leastBackward(i) - of(Round.ALONE).leastBackward(i), 0, step);
+            backward.visit(of(Round.BESIDE_STEPS).backward(i), Added.of(of(Round.BESIDE_STEPS).backwards, of(Round.ALONE).backwards, i), 0, step);
         }
         return Beside.slowdown(backward);
+    }
+
+    /** What something adds to the shortest time of a visit, and what such times vary by, which cannot be told from it. */
+    private static final class Added {
+
+        private final long nanos;
+        private final long variation;
+
+        private Added(long nanos, long variation) {
+            this.nanos = nanos;
+            this.variation = variation;
+        }
+
+        private static Added of(List<long[]> with, List<long[]> without, int layer) {
+            return new Added(Samples.shortest(with, layer, 0) - Samples.shortest(without, layer, 0), variation(with, layer) + variation(without, layer));
+        }
+
+        private static long variation(List<long[]> samples, int layer) {
+            return Samples.shortest(samples, layer, 1) - Samples.shortest(samples, layer, 0);
+        }
     }
 
     /** A pass of the computation, and what runs beside it for a part of its time. */
@@ -266,6 +286,7 @@ final class ProfileRun implements VisitClock {
 
         private long lasted;
         private long added;
+        private long variation;
         private long ahead;
         private long behind;
         private long behindEnds;
@@ -274,13 +295,14 @@ final class ProfileRun implements VisitClock {
          * The next visit.
          *
          * @param nanos       how long it lasts beside all that
-         * @param addedNanos  by how much that is longer than without
+         * @param byAll       by how much that is longer than without
          * @param aheadNanos  what runs for it before it begins
          * @param behindNanos what runs from its end on, when all that began so before is over
          */
-        private void visit(long nanos, long addedNanos, long aheadNanos, long behindNanos) {
+        private void visit(long nanos, Added byAll, long aheadNanos, long behindNanos) {
             lasted += nanos;
-            added += addedNanos;
+            added += byAll.nanos;
+            variation += byAll.variation;
             ahead += aheadNanos;
             behind += behindNanos;
             behindEnds = Math.max(behindEnds, lasted) + behindNanos;
@@ -293,18 +315,21 @@ final class ProfileRun implements VisitClock {
 
         /**
          * A computation of some time beside something that lasts as long lasts longer by the share: what was added, over what was computed in the
-         * time that the two were together. 0 where that time is so short that what was added cannot be told from what iterations vary by.
+         * time that the two were together. 0 where that time is so short, or what was added so little, that it cannot be told from what
+         * iterations vary by.
          */
         private static double slowdown(Beside... passes) {
             long lasted = 0;
             long added = 0;
+            long variation = 0;
             long together = 0;
             for (Beside pass : passes) {
                 lasted += pass.lasted;
                 added += pass.together() == 0 ? 0 : pass.added;
+                variation += pass.together() == 0 ? 0 : pass.variation;
                 together += pass.together();
             }
-            if (added <= 0 || together < LEAST_TOGETHER * lasted) {
+            if (added <= variation || together < LEAST_TOGETHER * lasted) {
                 return 0;
             }
             return added >= together ? MOST_SLOWDOWN : Math.min(MOST_SLOWDOWN, (double) added / (together - added));
@@ -354,16 +379,9 @@ final class ProfileRun implements VisitClock {
             return median(backwards, layer);
         }
 
-        private long leastForward(int layer) {
-            return least(forwards, layer);
-        }
-
-        private long leastBackward(int layer) {
-            return least(backwards, layer);
-        }
-
-        private static long least(List<long[]> samples, int index) {
-            return samples.stream().mapToLong(s -> s[index]).min().orElse(0);
+        /** The shortest time, or the next one. */
+        private static long shortest(List<long[]> samples, int index, int next) {
+            return samples.stream().mapToLong(s -> s[index]).sorted().skip(next).findFirst().orElse(0);
         }
 
         private long update(int layer) {

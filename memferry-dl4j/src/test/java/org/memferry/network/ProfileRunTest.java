@@ -150,6 +150,16 @@ class ProfileRunTest {
         assertThat(profile.copySlowdown()).isEqualTo(1);
     }
 
+    /** On a machine that does much else no two iterations are alike: what they differ by is no copy's doing. */
+    @Test
+    void whatIsLessThanIterationsVaryByIsNotTold() {
+        int[] iteration = {0};
+        Profile profile = measure("emulated:64MB,h2d=1,d2h=1", plan -> (isInPlace(plan) ? 10_000_000 : 11_000_000) + iteration[0]++ % 4 * 900_000);
+        assertThat(profile.copySlowdown()).isZero();
+        Profile steady = measure("emulated:64MB,h2d=1,d2h=1", plan -> isInPlace(plan) ? 10_000_000 : 11_000_000);
+        assertThat(steady.copySlowdown()).isGreaterThan(0.2);
+    }
+
     /** Copies that are over in no time cannot be what makes iterations differ. */
     @Test
     void whatIsBesideTheComputationForAMomentIsNotTold() {
