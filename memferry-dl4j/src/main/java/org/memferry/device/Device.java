@@ -14,6 +14,9 @@ package org.memferry.device;
  */
 public interface Device extends AutoCloseable {
 
+    /** In place of the index of a layer: what is read or written in place is none's. */
+    int NO_LAYER = -1;
+
     /** What to call this device in plans and logs, for example {@code host} or {@code emulated 512 MB}. */
     String name();
 
@@ -87,7 +90,7 @@ public interface Device extends AutoCloseable {
      * virtual) models from this what reading in place costs. A visit still open ends: nobody says when an inference pass does, and several
      * attachments may share a device.
      *
-     * @param layer        index of the layer
+     * @param layer        index of the layer, or {@link #NO_LAYER}
      * @param backward     the pass
      * @param readBytes    bytes that this visit reads in place over the link, touches included; 0 if none
      * @param writtenBytes bytes that it writes in place, likewise

@@ -79,6 +79,48 @@ public final class DeviceMetrics {
         waitNanos.add(nanos);
     }
 
+    /** What was counted up to now of copies, of bytes in place and of waits. */
+    public Traffic traffic() {
+        return new Traffic(this);
+    }
+
+    /**
+     * Takes back what was counted since: traffic that a link was measured with is none of a network's. Nobody else uses the device meanwhile,
+     * and all copies are done.
+     */
+    public void forgetSince(Traffic before) {
+        Traffic now = traffic();
+        bytesToDevice.add(before.bytesToDevice - now.bytesToDevice);
+        bytesToHost.add(before.bytesToHost - now.bytesToHost);
+        copies.add(before.copies - now.copies);
+        directBytes.add(before.directBytes - now.directBytes);
+        waitNanos.add(before.waitNanos - now.waitNanos);
+        toDeviceNanos.add(before.toDeviceNanos - now.toDeviceNanos);
+        toHostNanos.add(before.toHostNanos - now.toHostNanos);
+    }
+
+    /** The counts of one moment. */
+    public static final class Traffic {
+
+        private final long bytesToDevice;
+        private final long bytesToHost;
+        private final long copies;
+        private final long directBytes;
+        private final long waitNanos;
+        private final long toDeviceNanos;
+        private final long toHostNanos;
+
+        private Traffic(DeviceMetrics metrics) {
+            bytesToDevice = metrics.bytesToDevice();
+            bytesToHost = metrics.bytesToHost();
+            copies = metrics.copies();
+            directBytes = metrics.directBytes();
+            waitNanos = metrics.waitNanos();
+            toDeviceNanos = metrics.copyNanos(Direction.TO_DEVICE);
+            toHostNanos = metrics.copyNanos(Direction.TO_HOST);
+        }
+    }
+
     /** Counts a host region that had to be pinned by registering ordinary memory. */
     public void pinnedByRegistration() {
         registeredRegions.increment();

@@ -154,8 +154,8 @@ final class Planning {
             return plan;
         }
         if (profile == null) {
-            link = LinkProbe.measure(device, master, slab);
             inPlace = device.canUseInPlace(master) && device.canUseInPlace(gradients);
+            link = LinkProbe.measure(device, master, slab, adapter.dataType(), inPlace);
             profile = saved();
         }
         if (profile != null) {

@@ -16,6 +16,8 @@ import org.memferry.planner.PlacementRules;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Function;
+import java.util.function.IntToLongFunction;
 
 /**
  * Measures a network in its first iterations on the attached device, which train it like any other, in rounds: each layer's computation and
@@ -26,7 +28,7 @@ import java.util.List;
  * of rounds, and taken from the shortest times of each: what other programs take would pass for them.
  *
  * <p>Where the device models what is used in place from its bytes, the model's figure stands for what would be measured, and the round that
- * reads in place, in which nothing is copied to the device, shows the computation without copies beside it.
+ * reads in place writes in place, too: nothing is copied in it, which shows the computation without copies beside it.
  */
 final class ProfileRun implements VisitClock {
 
@@ -36,12 +38,13 @@ final class ProfileRun implements VisitClock {
     private static final int LEFT_OUT_AT_FIRST = 4;
     /** What runs beside the computation shares memory with it, and cannot take more than it leaves. */
     private static final double MOST_SLOWDOWN = 1;
+    /** Part of the computation's time that something must run beside it, for what it adds to be told from what iterations vary by anyway. */
+    private static final double LEAST_TOGETHER = 0.05;
 
     private final Device device;
     private final PlacementRules rules;
     private final String key;
-    private final double bytesPerSecondToDevice;
-    private final double bytesPerSecondToHost;
+    private final LinkProbe link;
     private final List<Round> rounds = new ArrayList<>();
     private final Samples[] samples = new Samples[Round.values().length];
     private final Plan[] plans = new Plan[Round.values().length];
@@ -61,15 +64,14 @@ final class ProfileRun implements VisitClock {
      * @param rules   what the user fixed
      * @param inPlace whether the host memory can be used in place
      * @param key     what the profile holds for
-     * @param link    measured rates of copies
+     * @param link    measured rates of copies, and what they lose to what is used in place
      * @param plan    what the network can be trained on, with steps when the user allows them
      */
     ProfileRun(Device device, PlacementRules rules, boolean inPlace, String key, LinkProbe link, Plan plan) {
         this.device = device;
         this.rules = rules;
         this.key = key;
-        this.bytesPerSecondToDevice = link.bytesPerSecondToDevice();
-        this.bytesPerSecondToHost = link.bytesPerSecondToHost();
+        this.link = link;
         for (Round round : Round.values()) {
             samples[round.ordinal()] = new Samples(plan.network().layers().size());
         }
@@ -86,7 +88,8 @@ final class ProfileRun implements VisitClock {
         base = plan;
         plans[Round.ALONE.ordinal()] = plan.withUpdateTiming(UpdateTiming.IN_CHUNKS);
         plans[Round.BESIDE_STEPS.ordinal()] = plan;
-        plans[Round.PARAMETERS_IN_PLACE.ordinal()] = MeasuringPlans.parametersInPlace(plan, rules);
+        Plan readInPlace = MeasuringPlans.parametersInPlace(plan, rules);
+        plans[Round.PARAMETERS_IN_PLACE.ordinal()] = device.modelsInPlace() ? MeasuringPlans.gradientsInPlace(readInPlace, rules) : readInPlace;
         plans[Round.GRADIENTS_IN_PLACE.ordinal()] = MeasuringPlans.gradientsInPlace(plan, rules);
     }
 
@@ -154,9 +157,14 @@ final class ProfileRun implements VisitClock {
 
     /** The iteration is closed, after the steps of its layers. */
     void closed(LayerSteps steps) {
+        closed(layer -> steps.isClaimed(layer) ? steps.nanos(layer) : 0);
+    }
+
+    /** As above, by the time that each layer's step took. */
+    void closed(IntToLongFunction stepNanos) {
         barrier = System.nanoTime() - barrierFrom;
         for (int layer = 0; present != null && layer < present.update.length; layer++) {
-            present.update[layer] = steps.isClaimed(layer) ? steps.nanos(layer) : 0;
+            present.update[layer] = stepNanos.applyAsLong(layer);
         }
         closed = true;
     }
@@ -167,8 +175,9 @@ final class ProfileRun implements VisitClock {
         for (int i = 0; i < base.network().layers().size(); i++) {
             layers.add(layer(i));
         }
-        return Profile.builder(key, layers).measured().link(bytesPerSecondToDevice, bytesPerSecondToHost)
-                .slowdown(copySlowdown(), updateSlowdown()).between(Math.max(0, of(Round.ALONE).between())).build();
+        return Profile.builder(key, layers).measured().link(link.bytesPerSecondToDevice(), link.bytesPerSecondToHost())
+                .shares(link.readShare(), link.writeShare()).slowdown(copySlowdown(), updateSlowdown())
+                .between(Math.max(0, of(Round.ALONE).between())).build();
     }
 
     private Samples of(Round round) {
@@ -177,7 +186,11 @@ final class ProfileRun implements VisitClock {
 
     /** Where the computation can be seen without copies. */
     private Samples undisturbed() {
-        return device.modelsInPlace() && rounds.contains(Round.PARAMETERS_IN_PLACE) ? of(Round.PARAMETERS_IN_PLACE) : of(Round.ALONE);
+        return isSeenWithoutCopies() ? of(Round.PARAMETERS_IN_PLACE) : of(Round.ALONE);
+    }
+
+    private boolean isSeenWithoutCopies() {
+        return device.modelsInPlace() && rounds.contains(Round.PARAMETERS_IN_PLACE);
     }
 
     private LayerProfile layer(int i) {
@@ -194,51 +207,133 @@ final class ProfileRun implements VisitClock {
     }
 
     private long toDevice(long bytes) {
-        return Math.round(bytes / bytesPerSecondToDevice * 1e9);
+        return Math.round(bytes / link.bytesPerSecondToDevice() * 1e9);
     }
 
     private long toHost(long bytes) {
-        return Math.round(bytes / bytesPerSecondToHost * 1e9);
+        return Math.round(bytes / link.bytesPerSecondToHost() * 1e9);
     }
 
-    /** What copies beside the computation added to its time, over the time they ran beside it; 0 where that cannot be told apart. */
+    /** Share by which copies lengthen the computation beside them; 0 where that cannot be told apart. */
     private double copySlowdown() {
-        Samples pure = undisturbed();
-        long added = 0;
-        long[] computed = new long[2];
-        long[] copied = new long[3];
-        for (int i = 0; i < base.network().layers().size(); i++) {
-            LayerDescription layer = base.network().layers().get(i);
-            LayerPlan decision = base.layers().get(i);
-            added += of(Round.ALONE).least(i) - pure.least(i);
-            computed[0] += pure.forward(i);
-            computed[1] += pure.backward(i);
-            copied[0] += decision.forward() == Placement.PREFETCH ? toDevice(layer.parameterBytes()) : 0;
-            copied[1] += decision.backward() == Placement.PREFETCH ? toDevice(layer.parameterBytes()) : 0;
-            copied[2] += decision.gradientHome() == GradientHome.SLOT ? toHost(layer.gradientBytes()) : 0;
+        if (!isSeenWithoutCopies()) {
+            return 0;
         }
-        long together = Math.min(computed[0], copied[0]) + Math.min(computed[1], Math.max(copied[1], copied[2]));
-        return slowdown(added, together);
+        Samples with = of(Round.ALONE);
+        Samples without = of(Round.PARAMETERS_IN_PLACE);
+        Beside forward = new Beside();
+        // The first layers are there when forward begins, and the last ones when backward does: as many as there are slots.
+        int there = base.parameterSlots().length;
+        for (int i : base.network().forwardOrder()) {
+            boolean copied = isOnlyHere(i, Placement.PREFETCH, LayerPlan::forward) && there-- <= 0;
+            forward.visit(with.forward(i), Added.of(with.forwards, without.forwards, i), copied ? parameterNanos(i) : 0, 0);
+        }
+        Beside backward = new Beside();
+        there = base.parameterSlots().length;
+        for (int i : base.network().backwardOrder()) {
+            boolean copied = isOnlyHere(i, Placement.PREFETCH, LayerPlan::backward) && there-- <= 0;
+            long gradient = isOnlyHere(i, GradientHome.SLOT, LayerPlan::gradientHome) ? toHost(base.network().layers().get(i).gradientBytes()) : 0;
+            backward.visit(with.backward(i), Added.of(with.backwards, without.backwards, i), copied ? parameterNanos(i) : 0, gradient);
+        }
+        return Beside.slowdown(forward, backward);
     }
 
-    private static double slowdown(long added, long together) {
-        return together == 0 ? 0 : Math.min(MOST_SLOWDOWN, Math.max(0, (double) added / together));
+    private long parameterNanos(int layer) {
+        return toDevice(base.network().layers().get(layer).parameterBytes());
     }
 
-    /** What the steps beside backward added to its time, over the time they ran beside it; 0 where none may. */
+    /** Whether a layer is copied, and not in the round without copies: what the user fixed is copied in both. */
+    private boolean isOnlyHere(int layer, Object copied, Function<LayerPlan, Object> decision) {
+        return decision.apply(base.layers().get(layer)) == copied
+                && decision.apply(plans[Round.PARAMETERS_IN_PLACE.ordinal()].layers().get(layer)) != copied;
+    }
+
+    /** Share by which steps lengthen backward beside them; 0 where none may, or that cannot be told apart. */
     private double updateSlowdown() {
         if (!rounds.contains(Round.BESIDE_STEPS)) {
             return 0;
         }
-        long added = 0;
-        long backward = 0;
-        long steps = 0;
-        for (int i = 0; i < base.network().layers().size(); i++) {
-            added += of(Round.BESIDE_STEPS).leastBackward(i) - of(Round.ALONE).leastBackward(i);
-            backward += of(Round.ALONE).backward(i);
-            steps += of(Round.ALONE).update(i);
+        Beside backward = new Beside();
+        for (int i : base.network().backwardOrder()) {
+            long step = base.network().layers().get(i).readAfterBackward() ? 0 : of(Round.ALONE).update(i);
+            backward.visit(of(Round.BESIDE_STEPS).backward(i), Added.of(of(Round.BESIDE_STEPS).backwards, of(Round.ALONE).backwards, i), 0, step);
         }
-        return slowdown(added, Math.min(backward, steps));
+        return Beside.slowdown(backward);
+    }
+
+    /** What something adds to the shortest time of a visit, and what such times vary by, which cannot be told from it. */
+    private static final class Added {
+
+        private final long nanos;
+        private final long variation;
+
+        private Added(long nanos, long variation) {
+            this.nanos = nanos;
+            this.variation = variation;
+        }
+
+        private static Added of(List<long[]> with, List<long[]> without, int layer) {
+            return new Added(Samples.shortest(with, layer, 0) - Samples.shortest(without, layer, 0), variation(with, layer) + variation(without, layer));
+        }
+
+        private static long variation(List<long[]> samples, int layer) {
+            return Samples.shortest(samples, layer, 1) - Samples.shortest(samples, layer, 0);
+        }
+    }
+
+    /** A pass of the computation, and what runs beside it for a part of its time. */
+    private static final class Beside {
+
+        private long lasted;
+        private long added;
+        private long variation;
+        private long ahead;
+        private long behind;
+        private long behindEnds;
+
+        /**
+         * The next visit.
+         *
+         * @param nanos       how long it lasts beside all that
+         * @param byAll       by how much that is longer than without
+         * @param aheadNanos  what runs for it before it begins
+         * @param behindNanos what runs from its end on, when all that began so before is over
+         */
+        private void visit(long nanos, Added byAll, long aheadNanos, long behindNanos) {
+            lasted += nanos;
+            added += byAll.nanos;
+            variation += byAll.variation;
+            ahead += aheadNanos;
+            behind += behindNanos;
+            behindEnds = Math.max(behindEnds, lasted) + behindNanos;
+        }
+
+        /** How long something runs beside the pass, and not behind its end. */
+        private long together() {
+            return Math.min(lasted, Math.max(ahead, behind - Math.max(0, behindEnds - lasted)));
+        }
+
+        /**
+         * A computation of some time beside something that lasts as long lasts longer by the share: what was added, over what was computed in the
+         * time that the two were together. 0 where that time is so short, or what was added so little, that it cannot be told from what
+         * iterations vary by.
+         */
+        private static double slowdown(Beside... passes) {
+            long lasted = 0;
+            long added = 0;
+            long variation = 0;
+            long together = 0;
+            for (Beside pass : passes) {
+                lasted += pass.lasted;
+                added += pass.together() == 0 ? 0 : pass.added;
+                variation += pass.together() == 0 ? 0 : pass.variation;
+                together += pass.together();
+            }
+            if (added <= variation || together < LEAST_TOGETHER * lasted) {
+                return 0;
+            }
+            return added >= together ? MOST_SLOWDOWN : Math.min(MOST_SLOWDOWN, (double) added / (together - added));
+        }
     }
 
     /** Some iterations of one kind. */
@@ -284,17 +379,9 @@ final class ProfileRun implements VisitClock {
             return median(backwards, layer);
         }
 
-        private long leastBackward(int layer) {
-            return least(backwards, layer);
-        }
-
-        /** The shortest forward and backward. */
-        private long least(int layer) {
-            return least(forwards, layer) + least(backwards, layer);
-        }
-
-        private static long least(List<long[]> samples, int index) {
-            return samples.stream().mapToLong(s -> s[index]).min().orElse(0);
+        /** The shortest time, or the next one. */
+        private static long shortest(List<long[]> samples, int index, int next) {
+            return samples.stream().mapToLong(s -> s[index]).sorted().skip(next).findFirst().orElse(0);
         }
 
         private long update(int layer) {

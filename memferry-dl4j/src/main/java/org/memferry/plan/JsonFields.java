@@ -39,6 +39,16 @@ final class JsonFields {
      * @throws IOException      if it could not be read
      */
     static JsonFields read(InputStream in, String file, String format, int version) throws IOException {
+        return read(in, file, format, version, version);
+    }
+
+    /**
+     * As above, of one of several versions.
+     *
+     * @param oldest the oldest that is read
+     * @param newest the one that is written
+     */
+    static JsonFields read(InputStream in, String file, String format, int oldest, int newest) throws IOException {
         JsonNode root;
         try {
             root = JSON.readTree(in.readAllBytes());
@@ -48,8 +58,10 @@ final class JsonFields {
         if (root == null || !root.isObject() || !format.equals(root.path("format").asText())) {
             throw refused(file, "is no " + format + " file", "a JSON object with \"format\": \"" + format + "\"");
         }
-        if (root.path("version").asInt(-1) != version) {
-            throw refused(file, "has version " + root.path("version"), "version " + version + ", which this MemFerry writes");
+        int version = root.path("version").asInt(-1);
+        if (version < oldest || version > newest) {
+            throw refused(file, "has version " + root.path("version"), "version " + newest + ", which this MemFerry writes"
+                    + (oldest < newest ? ", or an older one from " + oldest + " on" : ""));
         }
         return new JsonFields(file, "", root);
     }

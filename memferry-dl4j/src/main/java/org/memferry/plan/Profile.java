@@ -4,8 +4,8 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * What a planner knows of a network's times on one machine: one {@link LayerProfile} per layer of the description, the link, and how
- * much the computation is slowed by work beside it. Immutable; pure data.
+ * What a planner knows of a network's times on one machine: one {@link LayerProfile} per layer of the description, the link, what copies
+ * lose to what is used in place beside them, and how much the computation is slowed by work beside it. Immutable; pure data.
  */
 public final class Profile {
 
@@ -14,6 +14,8 @@ public final class Profile {
     private final List<LayerProfile> layers;
     private final double bytesPerSecondToDevice;
     private final double bytesPerSecondToHost;
+    private final double readShare;
+    private final double writeShare;
     private final double copySlowdown;
     private final double updateSlowdown;
     private final long betweenNanos;
@@ -24,15 +26,25 @@ public final class Profile {
         layers = List.copyOf(b.layers);
         bytesPerSecondToDevice = b.bytesPerSecondToDevice;
         bytesPerSecondToHost = b.bytesPerSecondToHost;
+        readShare = b.readShare;
+        writeShare = b.writeShare;
         copySlowdown = b.copySlowdown;
         updateSlowdown = b.updateSlowdown;
         betweenNanos = b.betweenNanos;
+        if (!isShare(readShare) || !isShare(writeShare)) {
+            throw new IllegalArgumentException("profile " + key + ": of the time that reads in place take of the link copies lose " + readShare
+                    + ", to writes in place " + writeShare + " (expected: at least 0, 1 where they share one link)");
+        }
         if (!(bytesPerSecondToDevice > 0) || !(bytesPerSecondToHost > 0) || !(copySlowdown >= 0) || !(updateSlowdown >= 0)
                 || betweenNanos < 0) {
             throw new IllegalArgumentException("profile " + key + ": " + bytesPerSecondToDevice + " bytes/s to the device, "
                     + bytesPerSecondToHost + " to the host (expected: more than 0), slow-down " + copySlowdown + " by copies, "
                     + updateSlowdown + " by updates, " + betweenNanos + " ns between iterations (expected: at least 0)");
         }
+    }
+
+    private static boolean isShare(double share) {
+        return share >= 0 && share < Double.POSITIVE_INFINITY;
     }
 
     /**
@@ -70,6 +82,29 @@ public final class Profile {
         return bytesPerSecondToHost;
     }
 
+    /**
+     * Time that a copy to the device loses per time that a read in place takes of the link: 0 where the two do not touch each other, 1 where
+     * they share one link.
+     */
+    public double readShare() {
+        return readShare;
+    }
+
+    /** Time that a copy to the host loses per time that a write in place takes of the link, as {@link #readShare()}. */
+    public double writeShare() {
+        return writeShare;
+    }
+
+    /** Rate of copies to the device beside which as many bytes are read in place; {@link #bytesPerSecondToDevice()} where they lose nothing. */
+    public double bytesPerSecondToDeviceBesideReads() {
+        return bytesPerSecondToDevice / (1 + readShare);
+    }
+
+    /** Rate of copies to the host beside which as many bytes are written in place. */
+    public double bytesPerSecondToHostBesideWrites() {
+        return bytesPerSecondToHost / (1 + writeShare);
+    }
+
     /** Share by which a running copy lengthens the computation beside it; 0 beside a GPU. */
     public double copySlowdown() {
         return copySlowdown;
@@ -93,6 +128,8 @@ public final class Profile {
         private boolean measured;
         private double bytesPerSecondToDevice = Double.POSITIVE_INFINITY;
         private double bytesPerSecondToHost = Double.POSITIVE_INFINITY;
+        private double readShare = 1;
+        private double writeShare = 1;
         private double copySlowdown;
         private double updateSlowdown;
         private long betweenNanos;
@@ -112,6 +149,13 @@ public final class Profile {
         public Builder link(double toDevice, double toHost) {
             bytesPerSecondToDevice = toDevice;
             bytesPerSecondToHost = toHost;
+            return this;
+        }
+
+        /** See {@link Profile#readShare()} and {@link Profile#writeShare()}; 1 if not set, one link for all. */
+        public Builder shares(double reads, double writes) {
+            readShare = reads;
+            writeShare = writes;
             return this;
         }
 

@@ -16,13 +16,19 @@ import org.memferry.base.RefusedException;
 
 /**
  * Keeps a {@link Profile} as JSON beside a model, so that what was measured once is used again as long as network, batch shape, device and
- * version are the same: as long as the key is. A rate that nothing limits is written as null.
+ * version are the same: as long as the key is. A rate that nothing limits is written as null. A file of version 1, which does not tell what
+ * copies lose to what is used in place beside them, is read as one link for all, as estimated profiles have it.
  */
 public final class ProfileFile {
 
     private static final String FORMAT = "memferry-profile";
-    private static final int VERSION = 1;
+    private static final int VERSION = 2;
+    private static final int WITHOUT_SHARES = 1;
     private static final String ENDING = ".profile.json";
+    private static final String[] FIELDS = {"format", "version", "key", "measured", "bytesPerSecondToDevice", "bytesPerSecondToHost",
+        "copySlowdown", "updateSlowdown", "betweenNanos", "layers"};
+    private static final String[] FIELDS_WITH_SHARES = {"format", "version", "key", "measured", "bytesPerSecondToDevice", "bytesPerSecondToHost",
+        "readShare", "writeShare", "copySlowdown", "updateSlowdown", "betweenNanos", "layers"};
     private static final String[] LAYER_FIELDS = {"forwardNanos", "backwardNanos", "forwardDirectNanos", "backwardDirectNanos",
         "gradientDirectNanos", "updateNanos", "activationBytes"};
 
@@ -45,6 +51,7 @@ public final class ProfileFile {
                 .put("measured", profile.measured());
         putRate(root, "bytesPerSecondToDevice", profile.bytesPerSecondToDevice());
         putRate(root, "bytesPerSecondToHost", profile.bytesPerSecondToHost());
+        root.put("readShare", profile.readShare()).put("writeShare", profile.writeShare());
         root.put("copySlowdown", profile.copySlowdown()).put("updateSlowdown", profile.updateSlowdown())
                 .put("betweenNanos", profile.betweenNanos());
         ArrayNode layers = root.putArray("layers");
@@ -69,22 +76,23 @@ public final class ProfileFile {
     /**
      * Reads a profile.
      *
-     * @throws RefusedException if the file is no profile that this version writes
+     * @throws RefusedException if the file is no profile that this version reads
      * @throws IOException      if it is not there or could not be read
      */
     public static Profile read(File file) throws IOException {
         try (InputStream in = new FileInputStream(file)) {
-            JsonFields root = JsonFields.read(in, file.toString(), FORMAT, VERSION).only("format", "version", "key", "measured",
-                    "bytesPerSecondToDevice", "bytesPerSecondToHost", "copySlowdown", "updateSlowdown", "betweenNanos", "layers");
+            JsonFields root = JsonFields.read(in, file.toString(), FORMAT, WITHOUT_SHARES, VERSION);
+            boolean shares = root.count("version") > WITHOUT_SHARES;
+            root.only(shares ? FIELDS_WITH_SHARES : FIELDS);
             try {
-                return profile(root);
+                return profile(root, shares);
             } catch (IllegalArgumentException e) {
                 throw root.senseless(e);
             }
         }
     }
 
-    private static Profile profile(JsonFields root) {
+    private static Profile profile(JsonFields root, boolean shares) {
         List<LayerProfile> layers = new ArrayList<>();
         for (JsonFields layer : root.objects("layers")) {
             layer.only(LAYER_FIELDS);
@@ -96,6 +104,9 @@ public final class ProfileFile {
         Profile.Builder profile = Profile.builder(root.text("key"), layers)
                 .link(root.number("bytesPerSecondToDevice"), root.number("bytesPerSecondToHost"))
                 .slowdown(root.number("copySlowdown"), root.number("updateSlowdown")).between(root.count("betweenNanos"));
+        if (shares) {
+            profile.shares(root.number("readShare"), root.number("writeShare"));
+        }
         return root.truth("measured") ? profile.measured().build() : profile.build();
     }
 
@@ -104,7 +115,7 @@ public final class ProfileFile {
      *
      * @param key what the profile must hold for, see {@link Profile#key()}
      * @return empty if there is no such file, or its profile is of another network, batch, device or version
-     * @throws RefusedException if the file is no profile that this version writes
+     * @throws RefusedException if the file is no profile that this version reads
      * @throws IOException      if it could not be read
      */
     public static Optional<Profile> find(File file, String key) throws IOException {

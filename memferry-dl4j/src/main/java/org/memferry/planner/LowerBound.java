@@ -22,11 +22,12 @@ import java.util.List;
  * and {@code b}, and {@code B(<i)} the sum over the visits of backward before that of {@code i}. Slow-downs only add to these.
  * <ul>
  * <li><b>Computation.</b> Visits and what lies between iterations follow one another: {@code F + B + between}.
- * <li><b>Link to the device.</b> Every layer with a step has new parameters in every iteration. They cross at least once, or as often as
- * the visits touch them in place: the sum of {@code min(p, touches in place)}.
+ * <li><b>Link to the device.</b> Every layer with a step has new parameters in every iteration. They are copied at least once, or touched
+ * in place by the visits, which takes of the copies' time what they lose to it: the sum of {@code min(p, share of the touches in place)},
+ * where a share above 1 counts as 1, since copies may not be there to lose more.
  * <li><b>Link to the host.</b> Gradients cross in either home, none before its layer is entered by backward, and the iteration waits for
  * all of them and for the step of the last. For each place in backward: {@code F + B(<i)}, then {@code g} of this layer and those behind
- * it, then the shortest of their steps.
+ * it, or the share of it that a copy loses if they are written in place, then the shortest of their steps.
  * <li><b>Steps.</b> They are taken one after the other and the iteration waits for all (the barrier). Each begins when its gradient is
  * there, {@code F + B(<i) + min(b(i) + g(i), in place)} at the earliest, one of a layer read after backward not before {@code F + B}.
  * Taking them in this order is the fastest.
@@ -66,7 +67,8 @@ public final class LowerBound {
     private LowerBound(NetworkDescription network, Profile profile) {
         this.network = network;
         this.profile = profile;
-        this.rates = LinkRates.of(profile.bytesPerSecondToDevice(), profile.bytesPerSecondToHost());
+        this.rates = LinkRates.of(profile.bytesPerSecondToDevice(), profile.bytesPerSecondToHost())
+                .shares(profile.readShare(), profile.writeShare());
         this.forwardOrder = network.forwardOrder();
         this.backwardOrder = network.backwardOrder();
         this.stepped = new boolean[network.layers().size()];
@@ -125,13 +127,18 @@ public final class LowerBound {
         return rates.nanos(Direction.TO_HOST, layer(i).gradientBytes());
     }
 
+    /** What the copies of a direction lose at least to a time of reads or writes in place, where they have no time to spare. */
+    private long taken(Direction direction, long inPlaceNanos) {
+        return Math.round(Math.min(1, rates.share(direction)) * inPlaceNanos);
+    }
+
     private long linkToDevice() {
         long[] inPlace = new long[stepped.length];
         for (int i : forwardOrder) {
-            inPlace[i] += parameterNanos(i, layer(i).forwardTouches());
+            inPlace[i] += taken(Direction.TO_DEVICE, parameterNanos(i, layer(i).forwardTouches()));
         }
         for (int i : backwardOrder) {
-            inPlace[i] += parameterNanos(i, layer(i).backwardTouches());
+            inPlace[i] += taken(Direction.TO_DEVICE, parameterNanos(i, layer(i).backwardTouches()));
         }
         long sum = 0;
         for (int i = 0; i < stepped.length; i++) {
@@ -152,7 +159,7 @@ public final class LowerBound {
             before -= times(i).backwardNanos();
             if (stepped[i]) {
                 long updateNanos = times(i).updateNanos();
-                linkBehind += gradientNanos(i);
+                linkBehind += taken(Direction.TO_HOST, gradientNanos(i));
                 shortestStep = Math.min(shortestStep, updateNanos);
                 raise(Part.LINK_TO_HOST, before + linkBehind + shortestStep + profile.betweenNanos());
                 long start = stepStart(i, before);

@@ -44,7 +44,8 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
         this.network = plan.network();
         this.profile = profile;
         this.log = new SimulationLog(network);
-        LinkRates rates = LinkRates.of(profile.bytesPerSecondToDevice(), profile.bytesPerSecondToHost());
+        LinkRates rates = LinkRates.of(profile.bytesPerSecondToDevice(), profile.bytesPerSecondToHost())
+                .shares(profile.readShare(), profile.writeShare());
         this.device = new VirtualDevice(Math.max(1, plan.slabBytes()), rates, new ProfileCosts(plan, profile), log);
         this.master = device.allocateHost(network.parameterBytes(), "parameters");
         this.gradients = device.allocateHost(network.parameterBytes(), "gradients");

@@ -244,6 +244,7 @@ class RefusalTextTest {
         refuses("unknown option 'fast'", () -> Devices.open("emulated:1MB,fast"));
         refuses("'poison' is given twice", () -> Devices.open("emulated:1MB,poison,poison"));
         refuses("-1.0", () -> LinkRates.of(1, -1));
+        refuses("lose to writes in place: -0.25", () -> LinkRates.UNLIMITED.shares(1, -0.25));
         refuses("0", () -> new VirtualDevice(0, LinkRates.UNLIMITED, (layer, backward) -> 0));
         refuses("-5", () -> EmulatedDevice.builder(-5).build());
         refuses("0.5", () -> EmulatedDevice.builder(5).computeDilation(0.5).build());

@@ -21,7 +21,7 @@ class ProfileFileTest {
     private static final Profile PROFILE = Profile.builder("net 12 layers, batch 32, emulated, 0.1.0", List.of(
             LayerProfile.builder(10, 20).direct(30, 40).gradientDirect(50).update(60).activations(1L << 40).build(),
             LayerProfile.builder(0, Long.MAX_VALUE).build()))
-            .measured().link(1.0 / 3 * 1e10, Double.POSITIVE_INFINITY).slowdown(0.1, 0.7).between(123).build();
+            .measured().link(1.0 / 3 * 1e10, Double.POSITIVE_INFINITY).shares(1.0 / 7, 2.0 / 3).slowdown(0.1, 0.7).between(123).build();
 
     @TempDir
     Path directory;
@@ -34,6 +34,27 @@ class ProfileFileTest {
         Profile read = ProfileFile.read(file);
         assertThat(read).usingRecursiveComparison().isEqualTo(PROFILE);
         assertThat(Files.list(directory)).as("nothing but the file").containsExactly(file.toPath());
+    }
+
+    /** Its link was measured by copies alone: one link for all, as before. */
+    @Test
+    void a_file_of_the_version_before_is_read_with_one_link_for_copies_and_what_is_used_in_place() throws IOException {
+        File file = directory.resolve("p.json").toFile();
+        ProfileFile.write(PROFILE, file);
+        String old = Files.readString(file.toPath()).replace("\"version\" : 2", "\"version\" : 1").replaceAll("\"(read|write)Share\" : [0-9.]+,", "");
+        Files.writeString(file.toPath(), old);
+        Profile read = ProfileFile.find(file, PROFILE.key()).orElseThrow();
+        assertThat(read.readShare()).isEqualTo(1);
+        assertThat(read.writeShare()).isEqualTo(1);
+        assertThat(read).usingRecursiveComparison().ignoringFields("readShare", "writeShare").isEqualTo(PROFILE);
+    }
+
+    @Test
+    void what_is_shown_is_the_rate_of_a_copy_beside_as_many_bytes_in_place() {
+        Profile profile = Profile.builder("", List.of()).link(12e9, 9e9).shares(1, 0.5).build();
+        assertThat(profile.bytesPerSecondToDeviceBesideReads()).isEqualTo(6e9);
+        assertThat(profile.bytesPerSecondToHostBesideWrites()).isEqualTo(6e9);
+        assertThat(Profile.builder("", List.of()).link(12e9, 9e9).shares(0, 0).build().bytesPerSecondToDeviceBesideReads()).isEqualTo(12e9);
     }
 
     @Test
@@ -51,7 +72,11 @@ class ProfileFileTest {
         refused(s -> "", "is no memferry-profile file");
         refused(s -> "[]", "is no memferry-profile file");
         refused(s -> s.replace("memferry-profile", "something-else"), "is no memferry-profile file");
-        refused(s -> s.replace("\"version\" : 1", "\"version\" : 2"), "has version 2");
+        refused(s -> s.replace("\"version\" : 2", "\"version\" : 3"), "has version 3", "an older one from 1 on");
+        refused(s -> s.replace("\"version\" : 2", "\"version\" : 0"), "has version 0");
+        refused(s -> s.replace("\"version\" : 2", "\"version\" : 1"), "unknown field 'readShare'");
+        refused(s -> s.replaceAll("\"writeShare\" : [0-9.]+,", ""), "no field 'writeShare'");
+        refused(s -> s.replaceAll("\"writeShare\" : [0-9.]+,", "\"writeShare\" : -0.5,"), "makes no sense", "to writes in place -0.5");
         refused(s -> s.replace("\"updateNanos\" : 60", "\"updateNanos\" : \"60\""), "'layers[0].updateNanos': \"60\"");
         refused(s -> s.replace("\"updateNanos\" : 60", "\"updateNanos\" : -60"), "'layers[0].updateNanos': -60");
         refused(s -> s.replace("\"updateNanos\" : 60", "\"updateNanos\" : 6.5"), "'layers[0].updateNanos': 6.5");

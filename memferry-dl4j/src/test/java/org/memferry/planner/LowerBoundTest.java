@@ -35,6 +35,7 @@ class LowerBoundTest {
         Random random = new Random(seed);
         NetworkDescription network = someReadAfterBackward(RandomNetworks.random(random), random);
         Profile profile = RandomPlans.profile(network, random, random.nextInt(3) == 0);
+        profile = random.nextInt(3) == 0 ? profile : RandomPlans.shared(profile, random);
         LowerBound bound = LowerBound.of(network, profile);
         for (int i = 0; i < 5; i++) {
             long step = Simulator.simulate(RandomPlans.plan(network, random), profile).stepNanos();
@@ -78,6 +79,29 @@ class LowerBoundTest {
         assertThat(bound.nanos(Part.ROUND_TRIP)).isEqualTo(4100 + 500 + 100);
         assertThat(bound.stepNanos()).isEqualTo(5400);
         assertThat(bound.part()).isEqualTo(Part.LINK_TO_HOST);
+    }
+
+    /** What is used in place may cross beside copies: then the link's parts are no longer than what copies lose to it. */
+    @Test
+    void where_copies_lose_less_to_what_is_used_in_place_the_parts_of_the_link_are_shorter() {
+        NetworkDescription network = RandomNetworks.chain(250, 250);
+        Profile profile = profile(1e9, 5e8, 300);
+        LowerBound quarter = LowerBound.of(network, shares(profile, 0.25, 0.5));
+        // Forward touches each layer once and backward twice: a quarter of 1000 for each of six touches.
+        assertThat(quarter.nanos(Part.LINK_TO_DEVICE)).isEqualTo(6 * 250);
+        // Half of both gradients from the start of backward on: 1000 + 2000; or of the last alone from 1800 on, 1800 + 1000.
+        assertThat(quarter.nanos(Part.LINK_TO_HOST)).isEqualTo(1000 + 2000 + 300 + 100);
+        assertThat(quarter.nanos(Part.STEPS)).as("a gradient crosses whatever copies do").isEqualTo(3800 + 300 + 100);
+        LowerBound none = LowerBound.of(network, shares(profile, 0, 0));
+        assertThat(none.nanos(Part.LINK_TO_DEVICE)).isZero();
+        LowerBound more = LowerBound.of(network, shares(profile, 3, 3));
+        assertThat(more.nanos(Part.LINK_TO_DEVICE)).as("there may be no copies to lose it").isEqualTo(2000);
+        assertThat(more.nanos(Part.LINK_TO_HOST)).isEqualTo(5400);
+    }
+
+    private static Profile shares(Profile profile, double reads, double writes) {
+        return Profile.builder(profile.key(), profile.layers()).link(profile.bytesPerSecondToDevice(), profile.bytesPerSecondToHost())
+                .between(profile.betweenNanos()).shares(reads, writes).build();
     }
 
     @ParameterizedTest

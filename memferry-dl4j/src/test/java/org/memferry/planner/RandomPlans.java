@@ -59,6 +59,17 @@ final class RandomPlans {
         return slots;
     }
 
+    /** The same times, on a link that reads and writes in place share with copies in full, not at all, a little or more than in full. */
+    static Profile shared(Profile profile, Random random) {
+        return Profile.builder(profile.key(), profile.layers()).link(profile.bytesPerSecondToDevice(), profile.bytesPerSecondToHost())
+                .slowdown(profile.copySlowdown(), profile.updateSlowdown()).between(profile.betweenNanos())
+                .shares(share(random), share(random)).build();
+    }
+
+    private static double share(Random random) {
+        return random.nextInt(3) == 0 ? random.nextInt(3) : 1.2 * random.nextDouble();
+    }
+
     /** Times from all copies to all computation, slow steps and quick ones; with slow-downs if asked for. */
     static Profile profile(NetworkDescription network, Random random, boolean slowdown) {
         List<LayerProfile> layers = new ArrayList<>();

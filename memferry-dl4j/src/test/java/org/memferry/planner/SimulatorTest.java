@@ -148,6 +148,32 @@ class SimulatorTest {
         assertThat(s.stepNanos()).isEqualTo(10_200);
     }
 
+    /** Layer 0 in place, the others copied for each pass; the copy of layer 1 runs beside forward of layer 0. */
+    @Test
+    void copies_lose_the_shares_of_the_profile_to_what_is_used_in_place() {
+        NetworkDescription network = network(-1);
+        LayerPlan inPlace = new LayerPlan(Placement.DIRECT, Placement.DIRECT, GradientHome.DIRECT, "in place");
+        LayerPlan copied = new LayerPlan(Placement.PREFETCH, Placement.PREFETCH, GradientHome.SLOT, "copied");
+        Plan plan = Plan.builder(network, List.of(inPlace, copied, copied), BUDGET).parameterSlots(1000, 1000).gradientSlots(1000, 1000)
+                .updateTiming(UpdateTiming.AFTER_BACKWARD).build();
+        // Copies go out when the steps are taken, 100 before forward; the read takes 1000 of the link, and so does the write from 4000 on.
+        Simulation none = Simulator.simulate(plan, profile().shares(0, 0).build());
+        assertThat(text(none.copies())).containsExactly("TO_DEVICE 1 -100..900", "TO_DEVICE 2 900..1900", "TO_HOST 2 3200..4200", "TO_HOST 1 4200..5200");
+        assertThat(none.stepNanos()).as("5250 after the last visit, the steps, 100").isEqualTo(5250 + 1800 + 100);
+        Simulation reads = Simulator.simulate(plan, profile().shares(0.25, 0).build());
+        assertThat(text(reads.copies())).containsExactly("TO_DEVICE 1 -100..1150", "TO_DEVICE 2 1150..2150", "TO_HOST 2 3450..4450",
+                "TO_HOST 1 4450..5450");
+        assertThat(reads.stepNanos()).isEqualTo(none.stepNanos() + 250);
+        Simulation writes = Simulator.simulate(plan, profile().shares(0, 0.25).build());
+        // The first has 200 left when the write begins, and three quarters of its pace; the second loses the rest of 250.
+        assertThat(text(writes.copies())).containsExactly("TO_DEVICE 1 -100..900", "TO_DEVICE 2 900..1900", "TO_HOST 2 3200..4267",
+                "TO_HOST 1 4267..5450");
+        assertThat(writes.stepNanos()).isEqualTo(none.stepNanos() + 200);
+        Simulation one = Simulator.simulate(plan, profile().build());
+        assertThat(text(one.copies())).as("one link for all, if nothing is said").startsWith("TO_DEVICE 1 -100..1900", "TO_DEVICE 2 1900..2900");
+        assertThat(one.stepNanos()).isEqualTo(9100);
+    }
+
     @Test
     void the_device_holds_the_slab_and_the_activations() {
         Simulation s = simulate(resident(UpdateTiming.EAGER));
@@ -240,6 +266,7 @@ class SimulatorTest {
         Random random = new Random(seed);
         Plan plan = RandomPlans.plan(RandomNetworks.random(random), random);
         Profile profile = RandomPlans.profile(plan.network(), random, false);
+        profile = random.nextBoolean() ? profile : RandomPlans.shared(profile, random);
         Simulation s = Simulator.simulate(plan, profile);
         assertThat(s.isSteady()).as("seed %d", seed).isTrue();
         Simulation again = Simulator.simulate(plan, profile);
@@ -286,7 +313,7 @@ class SimulatorTest {
     void nothing_overlaps_that_must_not(@ForAll long seed) {
         Random random = new Random(seed);
         Plan plan = RandomPlans.plan(RandomNetworks.random(random), random);
-        Simulation s = Simulator.simulate(plan, RandomPlans.profile(plan.network(), random, true));
+        Simulation s = Simulator.simulate(plan, RandomPlans.shared(RandomPlans.profile(plan.network(), random, true), random));
         for (Span.Kind kind : new Span.Kind[] {Span.Kind.TO_DEVICE, Span.Kind.TO_HOST}) {
             apart(s.copies().stream().filter(c -> c.kind() == kind).collect(Collectors.toList()), seed);
         }

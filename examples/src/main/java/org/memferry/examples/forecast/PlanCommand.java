@@ -70,7 +70,8 @@ public final class PlanCommand implements Callable<Integer> {
             return 1;
         }
         Json.add(output.document(), forecast, true).put("workload", workload.key()).put("hardware", hardware.name())
-                .put("measured", profile.measured()).put("activationBytes", workload.activationBytes());
+                .put("measured", profile.measured()).put("readShare", profile.readShare()).put("writeShare", profile.writeShare())
+                .put("activationBytes", workload.activationBytes());
         show(screen, hardware, workload, profile, forecast);
         return 0;
     }
@@ -79,6 +80,9 @@ public final class PlanCommand implements Callable<Integer> {
         screen.line("%s: %,d parameters, %s on %s", subject.name(), workload.network().parameterCount(), strategy, hardware.name());
         screen.line("times %s; activations %s by %s", profile.measured() ? "measured: " + profile.key() : "estimated",
                 Sizes.format(workload.activationBytes()), workload.activationSource());
+        screen.line("link: %s to the device, %s beside as many bytes read in place; %s to the host, %s beside as many written in place",
+                rate(profile.bytesPerSecondToDevice()), rate(profile.bytesPerSecondToDeviceBesideReads()), rate(profile.bytesPerSecondToHost()),
+                rate(profile.bytesPerSecondToHostBesideWrites()));
         if (forecast.plan().isPresent()) {
             screen.line("%s", PlanTable.summary(forecast.plan().get()));
             screen.line("%s", ForecastTable.render(forecast.plan().get(), profile, forecast.simulation()));
@@ -88,6 +92,10 @@ public final class PlanCommand implements Callable<Integer> {
         screen.result(new ResultLine("plan").add("simulated", true).add("strategy", forecast.strategy())
                 .add("step_ms", String.format(Locale.ROOT, "%.3f", forecast.simulation().stepNanos() / 1e6))
                 .add("device_peak_bytes", forecast.simulation().devicePeakBytes()));
+    }
+
+    private static String rate(double bytesPerSecond) {
+        return Double.isInfinite(bytesPerSecond) ? "without limit" : String.format(Locale.ROOT, "%.2f GB/s", bytesPerSecond / (1L << 30));
     }
 
     private Profile profile(Workload workload, Hardware hardware) throws IOException {

@@ -24,8 +24,8 @@ import org.memferry.plan.Profile;
  * for, a link that takes time. The host computes, so the compute stream is the calling thread.
  *
  * <p>The device cannot see reads in place, so their cost is a model: the direct bytes of a visit occupy the link to the device from
- * the moment the layer is entered, ahead of copies, and leaving the layer sleeps until they have crossed. With a compute dilation
- * {@code k} a visit that computed for {@code op}, of these for {@code cpu} on a processor, and stood still for copies for {@code wait} lasts
+ * the moment the layer is entered, ahead of copies, which are late by that time (by the link's {@linkplain LinkRates#share share} of it), and
+ * leaving the layer sleeps until they have crossed. With a compute dilation {@code k} a visit that computed for {@code op}, of these for {@code cpu} on a processor, and stood still for copies for {@code wait} lasts
  * {@code max(wait + op + (k - 1) * cpu, link)}: time for which other programs had the processor is not stretched. With a {@link Pace} it
  * lasts {@code max(wait + max(op, pace), link)}: as long every time, whatever else the processor does, as on an accelerator.
  *
@@ -240,7 +240,7 @@ public final class EmulatedDevice implements Device {
         visiting = false;
         // Standing still for a copy is no computation, and neither is standing back for another program: both are not stretched.
         long computed = System.nanoTime() - visitStart - visitBlockedNanos + Math.round((dilation - 1) * (cpuNanos() - visitCpuStart));
-        computed = pace.lasts(visitLayer, visitBackward, computed);
+        computed = visitLayer == NO_LAYER ? computed : pace.lasts(visitLayer, visitBackward, computed);
         Pause.until(visitStart + Math.max(visitBlockedNanos + computed, visitLinkNanos));
         return computed;
     }

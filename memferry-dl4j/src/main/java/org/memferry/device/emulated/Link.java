@@ -5,7 +5,7 @@ import org.memferry.device.LinkRates;
 
 /**
  * One direction of the emulated link: says until when bytes are on their way. One copy crosses at a time. Reads in place go first:
- * a copy that is crossing, or crosses next, is late by the time they take. Times are {@link System#nanoTime()} and compared by
+ * a copy that is crossing, or crosses next, is late by the link's {@linkplain LinkRates#share share} of the time they take. Times are {@link System#nanoTime()} and compared by
  * difference.
  */
 final class Link {
@@ -37,7 +37,7 @@ final class Link {
 
     /** Reserves the link for reads in place that begin now. */
     synchronized void reserve(long now, long bytes) {
-        long taken = nanos(bytes);
+        long taken = Math.round(rates.share(direction) * nanos(bytes));
         if (copyEnd - now > 0) {
             copyEnd += taken;
         }

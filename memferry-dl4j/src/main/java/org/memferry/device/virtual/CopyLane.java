@@ -8,7 +8,8 @@ import org.memferry.device.TimelineListener;
 /**
  * One direction of the link of a {@link VirtualDevice}: its copies run one after the other in the order of submission, each from when
  * the copies of the other direction that it names are done. Reads or writes in place go first: while they have the lane, a copy under
- * way stands still.
+ * way loses the lane's share of their time. With a share of 1 it stands still, with one between 0 and 1 it moves slower, and with more than
+ * 1 it is behind by more than they took.
  *
  * <p>Copies are numbered from 0 in order of submission and live in a ring until they are done, which grows only when full.
  */
@@ -23,9 +24,12 @@ final class CopyLane {
 
     private final Direction direction;
     private final TimelineListener listener;
+    /** What a copy loses per nanosecond of reads or writes in place. */
+    private final double share;
     private long done;
     private long submitted;
-    /** Reads or writes in place have the lane until then. */
+    /** Reads or writes in place have the lane from and until then. */
+    private long takenFrom;
     private long freeAt;
     private long pendingNanos;
 
@@ -36,8 +40,9 @@ final class CopyLane {
     private long[] hostOffset = new long[64];
     private long[] bytes = new long[64];
 
-    CopyLane(Direction direction, TimelineListener listener) {
+    CopyLane(Direction direction, double share, TimelineListener listener) {
         this.direction = direction;
+        this.share = share;
         this.listener = listener;
     }
 
@@ -65,6 +70,7 @@ final class CopyLane {
 
     /** Gives the lane to reads or writes in place, from now or from the end of those that have it. */
     void reserve(long now, long nanos) {
+        takenFrom = freeAt > now ? takenFrom : now;
         freeAt = Math.max(freeAt, now) + nanos;
     }
 
@@ -82,30 +88,58 @@ final class CopyLane {
         return pendingNanos;
     }
 
-    /** True if a copy moves now. */
-    boolean isRunning(long now) {
-        return isUnderWay() && freeAt <= now;
+    /** The part of its own pace at which a copy moves now; 0 if none does. */
+    double pace(long now) {
+        return !isUnderWay() ? 0 : freeAt <= now ? 1 : Math.max(0, 1 - share);
     }
 
     private boolean isUnderWay() {
         return done < submitted && start[at(done)] != WAITING;
     }
 
-    /** When a copy stops or goes on, if nothing new comes in; {@link #NEVER} if none is under way. */
+    /** When a copy ends or changes its pace, if nothing new comes in; {@link #NEVER} if none is under way. */
     long nextChange(long now) {
         if (!isUnderWay()) {
             return NEVER;
         }
-        return freeAt > now ? freeAt : now + left[at(done)];
+        return freeAt > now ? Math.min(freeAt, endBesideOthers(now)) : now + left[at(done)];
+    }
+
+    /** When the copy under way ends if the lane stays taken. */
+    private long endBesideOthers(long now) {
+        if (share >= 1) {
+            return NEVER;
+        }
+        long needed = left[at(done)];
+        // Off by the rounding of what is lost: no more than a few nanoseconds to either side.
+        long end = now + (long) Math.min(freeAt - now, needed / (1 - share));
+        while (end < freeAt && moved(now, end) < needed) {
+            end++;
+        }
+        while (end > now && moved(now, end - 1) >= needed) {
+            end--;
+        }
+        return end;
+    }
+
+    /** By how much a copy gets on in a time in which the lane is taken all along or not at all. */
+    private long moved(long from, long until) {
+        return until - from - (freeAt > from ? lost(until) - lost(from) : 0);
+    }
+
+    /** What a copy has lost by a time to those that have the lane, if it was under way since they took it: rounded once, at any time. */
+    private long lost(long time) {
+        return Math.round(share * (time - takenFrom));
     }
 
     /** Lets time pass, no further than to {@link #nextChange}. */
     void pass(long now, long until) {
-        if (isRunning(now)) {
+        if (isUnderWay()) {
             int head = at(done);
-            start[head] = start[head] == READY ? now : start[head];
-            left[head] -= until - now;
-            pendingNanos -= until - now;
+            start[head] = start[head] == READY && pace(now) > 0 ? now : start[head];
+            long moved = moved(now, until);
+            left[head] -= moved;
+            pendingNanos -= moved;
         }
     }
 

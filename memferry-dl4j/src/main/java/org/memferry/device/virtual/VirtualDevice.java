@@ -25,9 +25,9 @@ import org.memferry.device.TimelineListener;
  *
  * <p>A copy starts when it has been submitted, the copies before it in its direction are done, and its tickets are done. Reads in place
  * have the direction to the device, writes in place the direction to the host, from the moment their layer is entered; they go first, and
- * copies are carried in the time they leave. A visit lasts
+ * a copy under way loses the link's {@linkplain LinkRates#share share} of the time that they take of it. A visit lasts
  * {@code max(waits within it + max(computing, direct time), direct bytes on the link)}, where computing is slowed down while copies or
- * steps run.
+ * steps run, by a copy that is slowed itself for the part of its pace that it has.
  *
  * <p>All methods are called by one thread, {@link #metrics()} by any.
  */
@@ -83,8 +83,8 @@ public final class VirtualDevice implements Device {
         this.costs = costs;
         this.listener = listener;
         this.regions = new Regions(name, bytes, metrics);
-        this.toDevice = new CopyLane(Direction.TO_DEVICE, listener);
-        this.toHost = new CopyLane(Direction.TO_HOST, listener);
+        this.toDevice = new CopyLane(Direction.TO_DEVICE, rates.share(Direction.TO_DEVICE), listener);
+        this.toHost = new CopyLane(Direction.TO_HOST, rates.share(Direction.TO_HOST), listener);
         this.updates = new UpdateQueue(listener);
     }
 
@@ -328,8 +328,8 @@ public final class VirtualDevice implements Device {
     }
 
     private double stretch() {
-        boolean copying = toDevice.isRunning(now) || toHost.isRunning(now);
-        return 1 + (copying ? costs.copySlowdown() : 0) + (updates.isRunning() ? costs.updateSlowdown() : 0);
+        double copying = Math.max(toDevice.pace(now), toHost.pace(now));
+        return 1 + copying * costs.copySlowdown() + (updates.isRunning() ? costs.updateSlowdown() : 0);
     }
 
     // ------------------------------------------------------------------------------------------------------------------- clock

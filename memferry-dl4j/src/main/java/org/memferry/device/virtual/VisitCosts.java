@@ -25,7 +25,7 @@ public interface VisitCosts {
         return 0;
     }
 
-    /** Share by which a running copy, of either direction, lengthens the computation beside it; at least 0. */
+    /** Share by which a copy at its full pace, of either direction, lengthens the computation beside it; at least 0. */
     default double copySlowdown() {
         return 0;
     }
