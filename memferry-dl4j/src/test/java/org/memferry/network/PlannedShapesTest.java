@@ -14,6 +14,7 @@ import org.deeplearning4j.nn.conf.layers.RnnOutputLayer;
 import org.deeplearning4j.nn.graph.ComputationGraph;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.junit.jupiter.api.Test;
+import org.memferry.plan.IterationMemory;
 import org.nd4j.linalg.api.buffer.DataType;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.factory.Nd4j;
@@ -67,10 +68,13 @@ class PlannedShapesTest {
         assertThat(shapes.coverTraining(given(net, 40, 3, 5))).isTrue();
         assertThat(shapes.coverTraining(given(net, 40, 3, 6))).isFalse();
         assertThat(shapes.longest()).hasToString("40 examples of [InputTypeRecurrent(3,timeSeriesLength=100,format=NCW)]");
-        long both = shapes.memory(net).totalBytes();
-        long all = trained(net, 40, InputType.recurrent(3, 100)).memory(net).totalBytes();
-        long one = trained(net, 2, InputType.recurrent(3, 100)).memory(net).totalBytes();
-        assertThat(both).as("as much as the larger of the two, and not as both at once").isBetween(one, all / 2);
+        IterationMemory both = shapes.memory(net);
+        IterationMemory longer = trained(net, 2, InputType.recurrent(3, 100)).memory(net);
+        IterationMemory more = trained(net, 40, InputType.recurrent(3, 5)).memory(net);
+        assertThat(both.activationBytes()).as("as much as the larger, not as both at once").isEqualTo(Math.max(longer.activationBytes(),
+                more.activationBytes()));
+        assertThat(both.dataBytes()).isEqualTo(Math.max(longer.dataBytes(), more.dataBytes()));
+        assertThat(both.totalBytes()).isBetween(Math.max(longer.totalBytes(), more.totalBytes()), longer.totalBytes() + more.totalBytes() - 1);
     }
 
     @Test
