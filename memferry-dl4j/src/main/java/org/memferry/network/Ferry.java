@@ -333,7 +333,8 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         UpdateUnits updateUnits = new UpdateUnits(units, homes, description.backwardOrder(), this::onHost);
         installation = new Installation(this, adapter, memory, units, description, updateEngine, updateUnits, steps);
         firstConvolution = new FirstConvolution(device, description);
-        reads = new ParameterReads(adapter, shadow, homes, steps, installation, firstConvolution, () -> backwardEnded(adapter.network()));
+        reads = new ParameterReads(adapter, shadow, homes, steps, installation, firstConvolution, () -> backwardEnded(adapter.network()),
+                new Inferences());
         handover = new Handover(adapter, memory, shadow, units, bindings, homes, reads);
     }
 
@@ -363,6 +364,22 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             stop();
             throw e;
         }
+    }
+
+    /** DL4J infers on larger data than the plan leaves room for: it is made before the activations are. */
+    private void makeRoomToInfer() {
+        Plan next = planning.evaluating(plan);
+        if (next == plan) {
+            return;
+        }
+        // What is made here must outlive the layer's workspace, which is open.
+        synchronized (gate) {
+            try (MemoryWorkspace none = Nd4j.getMemoryManager().scopeOutOfWorkspaces()) {
+                checkOpen();
+                replan(next);
+            }
+        }
+        reads.refreshGraphs();
     }
 
     /** The device failed before there was an engine on it: the next iteration begins as the first did, with a plan to make final. */
@@ -904,6 +921,20 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         public void state(Region region) {
             checkOpen(region);
             arraysGiven();
+        }
+    }
+
+    /** Hears of inference. */
+    private final class Inferences implements ParameterReads.Inference {
+
+        @Override
+        public void computes() {
+            makeRoomToInfer();
+        }
+
+        @Override
+        public void computesElsewhere() {
+            planning.evaluatingElsewhere();
         }
     }
 

@@ -267,6 +267,16 @@ final class GraphAdapter extends NetworkAdapter {
     }
 
     @Override
+    int inputCount() {
+        return net.getInputs() == null ? 0 : net.getInputs().length;
+    }
+
+    @Override
+    INDArray input(int index) {
+        return net.getInput(index);
+    }
+
+    @Override
     IterationData data() {
         return new IterationData(net.getInputs(), (INDArray[]) Dl4jFields.GRAPH_LABELS.get(net), net.getInputMaskArrays(),
                 net.getLabelMaskArrays());

@@ -7,6 +7,7 @@ import org.deeplearning4j.nn.conf.graph.UnstackVertex;
 import org.deeplearning4j.nn.conf.graph.rnn.DuplicateToTimeSeriesVertex;
 import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.conf.layers.DenseLayer;
+import org.deeplearning4j.nn.conf.layers.EmbeddingSequenceLayer;
 import org.deeplearning4j.nn.conf.layers.GlobalPoolingLayer;
 import org.deeplearning4j.nn.conf.layers.Layer;
 
@@ -89,6 +90,10 @@ final class LayerShape {
             // DL4J tells the type of what comes in; time is pooled.
             output = new Flow(output.type, output.rows, 1, output.stacked);
         }
+        if (layer instanceof EmbeddingSequenceLayer && ((EmbeddingSequenceLayer) layer).isInferInputLength()) {
+            // DL4J tells the length of the configuration; the layer goes by that of the data.
+            output = output.lasting(input.words(((EmbeddingSequenceLayer) layer).getNIn()));
+        }
         return new LayerShape(name, layer, null, preProcessor, List.of(source), List.of(input), output);
     }
 
@@ -131,6 +136,17 @@ final class LayerShape {
 
         static Flow of(InputType type) {
             return new Flow(type, 1, stepsOf(type), 1);
+        }
+
+        /** Words that come by their number, one for each step of time or in the columns of a row; 0 if nobody has said how many. */
+        private long words(long vocabulary) {
+            return type instanceof InputType.InputTypeRecurrent ? steps : size() == vocabulary ? 0 : size();
+        }
+
+        /** The same series for another number of steps; for 0 as it is. */
+        private Flow lasting(long length) {
+            InputType.InputTypeRecurrent series = (InputType.InputTypeRecurrent) type;
+            return length == 0 ? this : new Flow(InputType.recurrent(series.getSize(), length, series.getFormat()), rows, length, stacked);
         }
 
         private static long stepsOf(InputType type) {

@@ -277,6 +277,16 @@ final class MultiLayerAdapter extends NetworkAdapter {
     }
 
     @Override
+    int inputCount() {
+        return 1;
+    }
+
+    @Override
+    INDArray input(int index) {
+        return net.getInput();
+    }
+
+    @Override
     IterationData data() {
         return new IterationData(inputs(), new INDArray[] {net.getLabels()}, null, null);
     }

@@ -156,6 +156,12 @@ abstract class NetworkAdapter {
     /** The inputs set for the present iteration. */
     abstract INDArray[] inputs();
 
+    /** How many inputs there are; 0 if none were set. */
+    abstract int inputCount();
+
+    /** One of the inputs that were set last, for an iteration or for inference; null if it was not. Nothing is allocated. */
+    abstract INDArray input(int index);
+
     /** What DL4J was given for the present iteration. */
     abstract IterationData data();
 
@@ -204,7 +210,8 @@ abstract class NetworkAdapter {
         return types;
     }
 
-    private static InputType typeOf(INDArray a) {
+    /** The input type of an array, in DL4J's default format; null for an odd rank. */
+    static InputType typeOf(INDArray a) {
         switch (a.rank()) {
             case 2:
                 return InputType.feedForward(a.size(1));

@@ -22,6 +22,16 @@ import java.util.Map;
  */
 final class ParameterReads {
 
+    /** Is told where inference meets the plan. */
+    interface Inference {
+
+        /** The thread that trains is about to compute outside of iterations. Another engine may serve it after this. */
+        void computes();
+
+        /** Somebody computes outside of iterations where the plan cannot change. Called by any thread. */
+        void computesElsewhere();
+    }
+
     /** DL4J opens this workspace around the computation of every layer, in both kinds of network. */
     private static final String LAYER_WORKSPACE = "WS_LAYER_WORKING_MEM";
 
@@ -33,6 +43,7 @@ final class ParameterReads {
     private final FirstConvolution firstConvolution;
     /** Ends the backward pass. */
     private final Runnable backwardEnded;
+    private final Inference inference;
     private final List<SameDiffBinding> graphs = new ArrayList<>();
     private final List<ShadowLayer> graphLayers = new ArrayList<>();
     private volatile Thread owner = Thread.currentThread();
@@ -45,9 +56,10 @@ final class ParameterReads {
      * @param installation     put back before a pass begins
      * @param firstConvolution told of reads
      * @param backwardEnded    called where a read shows that backward is over
+     * @param inference        told of inference
      */
     ParameterReads(NetworkAdapter adapter, ShadowModel shadow, GradientHomes homes, OptimizerSteps steps, Installation installation,
-            FirstConvolution firstConvolution, Runnable backwardEnded) {
+            FirstConvolution firstConvolution, Runnable backwardEnded, Inference inference) {
         this.adapter = adapter;
         this.shadow = shadow;
         this.homes = homes;
@@ -55,6 +67,7 @@ final class ParameterReads {
         this.installation = installation;
         this.firstConvolution = firstConvolution;
         this.backwardEnded = backwardEnded;
+        this.inference = inference;
     }
 
     /** A layer that computes in SameDiff keeps its arrays: they are exchanged for it. */
@@ -95,9 +108,12 @@ final class ParameterReads {
             if (homes.isInSlot(layer.index()) && CallerCheck.layerCodeReads()) {
                 gradientToHost(layer.index());
             }
+            if (engine != null && Thread.currentThread() != owner) {
+                inference.computesElsewhere();
+            }
             return layer.tracked(parameter);
         }
-        return lease(layer, engine, phase).array(parameter);
+        return lease(layer, engine, phase, false).array(parameter);
     }
 
     /** Tells DL4J's own reads from a user's: DL4J computes inside its layer workspace. Without workspaces the call stack has to do. */
@@ -109,7 +125,8 @@ final class ParameterReads {
         return Nd4j.getWorkspaceManager().checkIfWorkspaceExistsAndActive(LAYER_WORKSPACE);
     }
 
-    private Lease lease(ShadowLayer layer, IterationEngine engine, Phase known) {
+    /** @param inGraph whether a graph computes that holds the arrays of its slots, which must stay what they are */
+    private Lease lease(ShadowLayer layer, IterationEngine engine, Phase known, boolean inGraph) {
         Phase phase = known;
         if (steps.layerwise() != null && isTraining(phase) && !engine.isIn(layer.index()) && !CallerCheck.inIteration()) {
             // The iteration ended in an exception: to go on with it would take a step on half a gradient.
@@ -119,13 +136,23 @@ final class ParameterReads {
         if (isTraining(phase)) {
             firstConvolution.read(layer.index());
         } else {
-            if (phase == Phase.IDLE) {
-                RegionArrays.awaitComputation();
-                engine.openInference();
-            }
+            infer(inGraph);
             gradientToHost(layer.index());
         }
         return shadow.read(layer);
+    }
+
+    private void infer(boolean inGraph) {
+        if (inGraph) {
+            inference.computesElsewhere();
+        } else {
+            inference.computes();
+        }
+        IterationEngine engine = shadow.engine();
+        if (engine.phase() == Phase.IDLE) {
+            RegionArrays.awaitComputation();
+            engine.openInference();
+        }
     }
 
     /**
@@ -167,7 +194,7 @@ final class ParameterReads {
         } else if (engine.isPastBackward(layer.index())) {
             backwardEnded.run();
         }
-        lease(layer, engine, engine.phase());
+        lease(layer, engine, engine.phase(), true);
         int[] slots = engine.program().slotsOf(layer.index());
         if (slots.length > 0) {
             engine.restage(layer.index(), slots[0]);

@@ -1,16 +1,18 @@
 package org.memferry.network;
 
-import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.memferry.base.MemFerryException;
 import org.memferry.base.RefusedException;
 import org.memferry.base.OutOfMemoryException;
 import org.memferry.device.Device;
 import org.memferry.device.Region;
 import org.memferry.engine.VisitClock;
+import org.memferry.nd4j.RegionArrays;
 import org.memferry.plan.Budget;
+import org.memferry.plan.LayerPlan;
 import org.memferry.plan.LayerProfile;
 import org.memferry.plan.MeasuredRun;
 import org.memferry.plan.NetworkDescription;
+import org.memferry.plan.Placement;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Profile;
 import org.memferry.plan.ProfileFile;
@@ -18,7 +20,6 @@ import org.memferry.plan.UpdateTiming;
 import org.memferry.planner.DefaultPlanner;
 import org.memferry.planner.StrategyPlanner;
 import org.memferry.report.PlanTable;
-import org.nd4j.linalg.api.ndarray.INDArray;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,30 +27,41 @@ import java.io.File;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.List;
 import java.util.Optional;
 
 /**
  * Decides an attachment's plan, and when to decide anew: by sizes alone, or by a strategy from a profile that was saved or is measured in
- * the first iterations. A batch that is larger than planned for makes a new plan where the present one leaves too little beside it;
- * computation that has become slower or faster by more than {@value #DRIFT} times for {@value #PATIENCE} iterations is measured again.
+ * the first iterations. Data that is larger than planned for, to train or to evaluate, in examples or in what an example has (steps of a
+ * series, pixels), makes a new plan where the present one leaves too little beside it; smaller data goes by the plan for the largest.
+ * Computation that has become slower or faster by more than {@value #DRIFT} times for {@value #PATIENCE} iterations is measured again, and
+ * so is it where the data has become larger or smaller for as long (see {@link SizeDrift} and {@link RunWatch} for data that varies).
  */
 final class Planning {
 
     private static final Logger LOG = LoggerFactory.getLogger(Planning.class);
     private static final double DRIFT = 1.5;
     private static final int PATIENCE = 8;
+    /** Iterations of other sizes that a measurement passes over before it takes them as they come: it must end. */
+    private static final int MOST_PASSED_OVER = 64;
 
     private final NetworkAdapter adapter;
     private final AttachRequest request;
     private final Device device;
     private final long available;
-    private int batch;
-    private InputType[] types;
+    private final SizeDrift size = new SizeDrift(DRIFT, PATIENCE);
+    /** What the plan leaves room for. Also read by threads that do not train. */
+    private volatile PlannedShapes shapes;
+    private final UnplannedEvaluations unplanned;
     /** Whether the user named the types. */
     private boolean told;
     private LinkProbe link;
     private boolean inPlace;
     private ProfileRun run;
+    /** What the profile is of, or the present measurement. */
+    private DataShape measured;
+    /** Iterations that the present measurement has not counted. */
+    private int passedOver;
     private Profile profile;
     private RunWatch watch;
 
@@ -58,9 +70,10 @@ final class Planning {
         this.request = request;
         this.device = device;
         this.available = device.freeBytes();
-        this.batch = request.batch();
-        this.types = request.inputTypes();
-        this.told = types != null;
+        PlannedShapes none = PlannedShapes.none(adapter.segmentSteps(), request.evaluationBatch());
+        this.told = request.expectsShapes();
+        this.shapes = told ? none.withTrained(DataShape.told(request.batch(), request.inputTypes())) : none;
+        this.unplanned = new UnplannedEvaluations(adapter);
     }
 
     /** The plan to begin with: by sizes alone, for the shapes known so far. */
@@ -80,11 +93,11 @@ final class Planning {
 
     /** How often a recurrent layer reads its parameters depends on the length of the series; where that is not told, once as any layer. */
     private NetworkDescription withTouches(NetworkDescription network) {
-        if (!device.hasOwnMemory() || types == null) {
+        if (!device.hasOwnMemory() || !shapes.isKnown()) {
             return network;
         }
         try {
-            return NetworkWork.withTouches(network, adapter.shapes(TrainingMemory.segments(types, adapter.segmentSteps())));
+            return NetworkWork.withTouches(network, adapter.shapes(shapes.longest().cut(adapter.segmentSteps()).types()));
         } catch (RuntimeException e) {
             refuseIfTold(e);
             LOG.debug("DL4J does not tell the shapes of this network's layers: reads in place count once for each pass", e);
@@ -95,8 +108,8 @@ final class Planning {
     /** Types that the user named and that are not the network's; the types of data that is there are DL4J's to refuse. */
     private void refuseIfTold(RuntimeException e) {
         if (e instanceof LayerShape.Mismatch && told) {
-            throw new RefusedException("expect(" + batch + ", " + Arrays.toString(types) + "): " + e.getMessage() + " (expected: one input type per "
-                    + "network input, of the data that the network is trained on)");
+            throw new RefusedException("expect(" + request.batch() + ", " + Arrays.toString(request.inputTypes()) + "): " + e.getMessage()
+                    + " (expected: one input type per network input, of the data that the network is trained on)");
         }
     }
 
@@ -113,12 +126,12 @@ final class Planning {
             return new Budget(Long.MAX_VALUE, 0, true, 0, true);
         }
         long headroom = Headroom.bytes(request.headroomBytes(), device.computesBehindHost(), device.totalBytes(), network);
-        boolean known = batch > 0 && types != null;
+        boolean known = shapes.isKnown();
         long activations = 0;
         boolean estimated = false;
         if (known) {
             try {
-                activations = TrainingMemory.of(adapter, types).of(batch, request.evaluationBatch()).totalBytes();
+                activations = shapes.memory(adapter).totalBytes();
                 estimated = true;
             } catch (RuntimeException e) {
                 refuseIfTold(e);
@@ -131,15 +144,13 @@ final class Planning {
 
     /** The first iteration shows the shapes: the plan for them. */
     Plan shapesKnown(NetworkDescription network) {
-        types = adapter.presentInputTypes();
         told = false;
-        batch = presentBatch();
+        shapes = PlannedShapes.none(adapter.segmentSteps(), request.evaluationBatch()).withTrained(present());
         return first(network);
     }
 
-    private int presentBatch() {
-        INDArray[] inputs = adapter.inputs();
-        return inputs.length == 0 || inputs[0] == null ? 0 : (int) Math.min(Integer.MAX_VALUE, inputs[0].size(0));
+    private DataShape present() {
+        return DataShape.present(adapter, shapes.longest(), adapter.segmentSteps());
     }
 
     /**
@@ -153,6 +164,7 @@ final class Planning {
         if (request.strategy() == null || slab == null) {
             return plan;
         }
+        measured = shapes.longest();
         if (profile == null) {
             inPlace = device.canUseInPlace(master) && device.canUseInPlace(gradients);
             link = LinkProbe.measure(device, master, slab, adapter.dataType(), inPlace);
@@ -161,13 +173,16 @@ final class Planning {
         if (profile != null) {
             return byStrategy(plan, slab.bytes());
         }
-        measure(plan);
+        measure(plan, measured);
         return run.plan();
     }
 
-    private void measure(Plan plan) {
+    private void measure(Plan plan, DataShape data) {
         watch = null;
-        run = new ProfileRun(device, request.rules(), inPlace, key(), link, plan);
+        measured = data;
+        passedOver = 0;
+        size.begin();
+        run = new ProfileRun(device, request.rules(), inPlace, key(data), link, plan);
     }
 
     private Profile saved() {
@@ -176,7 +191,7 @@ final class Planning {
             return null;
         }
         try {
-            Profile found = ProfileFile.find(file, key()).orElse(null);
+            Profile found = ProfileFile.find(file, key(measured)).orElse(null);
             if (found != null && link.isLinkOf(found)) {
                 LOG.info("profile of {} is used", file);
                 return found;
@@ -188,8 +203,8 @@ final class Planning {
     }
 
     /** What a profile holds for: configuration, batch and input shapes, device, type of the numbers. */
-    private String key() {
-        return adapter.key(batch, types) + ", " + device.name();
+    private String key(DataShape data) {
+        return adapter.key(data.batch(), data.types()) + ", " + device.name();
     }
 
     /**
@@ -221,24 +236,112 @@ final class Planning {
                 ? next.withUpdateTiming(UpdateTiming.AFTER_BACKWARD) : next;
     }
 
-    /** A training iteration is about to open on a plan. Returns the plan for it, the same one if nothing changes. */
+    /**
+     * A training iteration is about to open on a plan.
+     *
+     * @return the plan for it, the same one if nothing changes
+     * @throws OutOfMemoryException if there is no plan for its data; all is as before
+     */
     Plan opening(Plan plan) {
         if (!device.hasOwnMemory()) {
             return plan;
         }
-        Plan fitting = plan;
-        if (presentBatch() > batch) {
-            fitting = forLargerBatch(run == null ? plan : run.base());
-            if (run != null) {
-                // What was measured so far is another batch's.
-                measure(fitting);
-            }
-        }
-        if (run == null && watch != null && watch.opened()) {
+        boolean grown = !shapes.coverTraining(adapter);
+        Plan fitting = grown || unplanned.areWaiting() ? roomToTrain(plan, grown) : plan;
+        size.opened(adapter);
+        if (run != null) {
+            passOver(grown);
+        } else if (watch != null && watch.opened(size.times())) {
             LOG.info("the computation takes {} times what was profiled: it is measured again", String.format("%.2f", watch.ratio()));
-            measure(planToMeasure(fitting));
+            measure(planToMeasure(fitting), measured);
+        } else if (watch != null && size.hasMoved()) {
+            LOG.info("the data is {} times as large as what was profiled by now: it is measured again", String.format("%.2f", size.times()));
+            measure(planToMeasure(fitting), present());
         }
         return run == null ? fitting : nextOfRun();
+    }
+
+    /** What was measured so far is of other data once that has grown much, or has been of another size for long. */
+    private void passOver(boolean grown) {
+        if (size.hasMoved() || size.hasSettled() && size.isAlike() && measured.timesIn(adapter) > DRIFT) {
+            measure(run.base(), present());
+        } else if (grown && size.isOutgrown()) {
+            measure(run.base(), measured);
+        }
+        passedOver += size.canBeMeasured() ? 0 : 1;
+    }
+
+    private Plan roomToTrain(Plan plan, boolean grown) {
+        DataShape data = present();
+        PlannedShapes wanted = grown ? shapes.withTrained(estimable(data)) : shapes;
+        List<DataShape> waiting = unplanned.take();
+        PlannedShapes all = wanted;
+        for (DataShape evaluation : waiting) {
+            all = all.withEvaluated(evaluation);
+        }
+        try {
+            return roomFor(plan, all);
+        } catch (OutOfMemoryException e) {
+            if (waiting.isEmpty()) {
+                throw noRoom("train on " + data + " at once", e, "");
+            }
+        }
+        // These are over by now, and the iteration that opens may still have room.
+        for (DataShape evaluation : waiting) {
+            goOn(evaluation, "no plan leaves room beside training");
+        }
+        return roomToTrain(plan, grown);
+    }
+
+    /**
+     * The thread that trains computes outside of iterations, on the data that the network was given last.
+     *
+     * @return the plan from now on, the same one if it leaves room for that
+     * @throws OutOfMemoryException if there is no plan that does; all is as before
+     */
+    Plan evaluating(Plan plan) {
+        if (!device.hasOwnMemory() || shapes.coverEvaluation(adapter) || unplanned.wasLetGo()) {
+            return plan;
+        }
+        DataShape data = estimable(present());
+        try {
+            return roomFor(plan, shapes.withEvaluated(data));
+        } catch (OutOfMemoryException e) {
+            OutOfMemoryException refusal = noRoom("evaluate " + data + " at once beside training on " + shapes.trained(), e, " Or evaluate fewer "
+                    + "at once; what evaluate(n) names is refused when the network is attached.");
+            if (!request.isUnattended() && !(request.spillToHost() && RegionArrays.hasOurManagers())) {
+                throw refusal;
+            }
+            // Nobody reads an error, or blocks that do not fit may be placed in host memory.
+            goOn(data, refusal.getMessage());
+            return plan;
+        }
+    }
+
+    private void goOn(DataShape evaluation, String why) {
+        unplanned.letGo(evaluation);
+        LOG.warn("{} are evaluated without room of their own on the device: {}", evaluation, why);
+    }
+
+    /** Somebody computes, or seems to, where the plan cannot change: the next iteration makes room for the like of it. Called by any thread. */
+    void evaluatingElsewhere() {
+        if (device.hasOwnMemory() && !shapes.coverEvaluation(adapter) && !unplanned.wasLetGo()) {
+            unplanned.add(estimable(present()));
+        }
+    }
+
+    /** Data whose memory DL4J does not tell is known by its size alone from now on. */
+    private DataShape estimable(DataShape data) {
+        try {
+            if (data.types() != null) {
+                TrainingMemory.of(adapter, data.types());
+            }
+            return data;
+        } catch (RuntimeException e) {
+            LOG.warn("there is no estimate of this network's activations for {}, as DL4J does not tell the shapes of its layers ({}): the plan "
+                    + "leaves the room that it left before", data, e.toString());
+            return data.withoutTypes();
+        }
     }
 
     /** By sizes, as little as can be is used in place, which a computation that holds its reads must show without. */
@@ -265,26 +368,51 @@ final class Planning {
         return byStrategy(base, base.slabBytes());
     }
 
-    /** The plan for the present batch, the same one if that leaves enough room for it. Where there is none, all is as before. */
-    private Plan forLargerBatch(Plan plan) {
-        int plannedBatch = batch;
-        InputType[] plannedTypes = types;
-        batch = presentBatch();
-        types = adapter.presentInputTypes();
+    /**
+     * The plan for more data than before, the same one if that leaves enough room for it. While the network is measured the plan is that of
+     * the measurement, which begins anew where another one takes its place. Where there is none, all is as before: a second try must be
+     * refused like the first.
+     */
+    private Plan roomFor(Plan plan, PlannedShapes wanted) {
+        PlannedShapes before = shapes;
+        Plan base = run == null ? plan : run.base();
+        shapes = wanted;
         told = false;
         try {
-            if (plan.slabBytes() <= budget(plan.network()).slabLimit()) {
+            NetworkDescription network = withTouches(base.network());
+            boolean room = base.slabBytes() <= budget(network).slabLimit();
+            if (room && !isReadMoreOften(base, network)) {
                 return plan;
             }
-            LOG.info("a batch of {} examples leaves less room for slots and resident layers: the plan is made anew", batch);
-            Plan next = first(plan.network());
-            return profile == null || run != null ? next : byStrategy(next, plan.slabBytes());
-        } catch (OutOfMemoryException e) {
-            // A second try must be refused like the first.
-            batch = plannedBatch;
-            types = plannedTypes;
+            LOG.info("{}: the plan is made anew", room ? "longer series read more in place" : "larger data leaves less room for slots and "
+                    + "resident layers");
+            Plan next = first(network);
+            if (run != null) {
+                measure(next, measured);
+                return run.plan();
+            }
+            return profile == null ? next : byStrategy(next, plan.slabBytes());
+        } catch (RuntimeException e) {
+            shapes = before;
             throw e;
         }
+    }
+
+    /** Whether some layer is read in place so much more often that another placement may be the better one. */
+    private static boolean isReadMoreOften(Plan plan, NetworkDescription now) {
+        for (int i = 0; i < plan.layers().size(); i++) {
+            LayerPlan layer = plan.layers().get(i);
+            boolean inPlace = layer.forward() == Placement.DIRECT || layer.backward() == Placement.DIRECT;
+            if (inPlace && now.layers().get(i).forwardTouches() > DRIFT * plan.network().layers().get(i).forwardTouches()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static OutOfMemoryException noRoom(String what, OutOfMemoryException cause, String wayOut) {
+        return new OutOfMemoryException("there is no room to " + what + ": " + cause.getMessage() + wayOut, cause.askedBytes(),
+                cause.availableBytes());
     }
 
     private void save() {
@@ -317,7 +445,7 @@ final class Planning {
 
     /** The iteration is closed. */
     void closed(LayerSteps steps) {
-        if (run != null) {
+        if (run != null && (size.canBeMeasured() || passedOver > MOST_PASSED_OVER)) {
             run.closed(steps);
         }
     }

@@ -24,6 +24,8 @@ final class RunWatch implements VisitClock {
     private final long[] forward;
     private final long[] backward;
     private long present;
+    /** Data of the iteration opened last, over that of the profile. */
+    private double size = 1;
     private int outside;
     private double ratio = 1;
     // The first iteration of a plan finds the slots empty and does not count.
@@ -69,12 +71,19 @@ final class RunWatch implements VisitClock {
         }
     }
 
-    /** An iteration opens. Returns whether the ones before it have drifted away. */
-    boolean opened() {
-        if (present > 0 && profiled > 0) {
+    /**
+     * An iteration opens. How the time grows with the data nobody knows: an iteration of larger data has not drifted if it takes as long as
+     * the profile says, nor if it takes so many times as long as the data is larger. One of data of quite another size says nothing.
+     *
+     * @param times how many times as large as what was profiled its data is
+     * @return whether the iterations before it have drifted away
+     */
+    boolean opened(double times) {
+        if (present > 0 && profiled > 0 && size <= factor && size >= 1 / factor) {
             ratio = (double) present / profiled;
-            outside = ratio > factor || ratio < 1 / factor ? outside + 1 : 0;
+            outside = ratio > factor * Math.max(1, size) || ratio < Math.min(1, size) / factor ? outside + 1 : 0;
         }
+        size = times;
         present = 0;
         opened++;
         looked += isLookedAt() ? 1 : 0;

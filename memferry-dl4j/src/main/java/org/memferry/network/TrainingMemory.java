@@ -38,12 +38,12 @@ final class TrainingMemory {
     /** Lowest layer that backward reaches. */
     private final int lowest;
 
-    private TrainingMemory(NetworkAdapter adapter, InputType[] types) {
-        this.shapes = adapter.shapes(segments(types, adapter.segmentSteps()));
+    private TrainingMemory(NetworkAdapter adapter, InputType[] types, int steps) {
+        this.shapes = adapter.shapes(segments(types, steps));
         this.graph = adapter instanceof GraphAdapter;
         this.workspaces = adapter.trainingWorkspaces() != WorkspaceMode.NONE;
         this.elementBytes = RegionArrays.elementBytes(adapter.dataType());
-        this.dataPerExample = data(types, adapter.segmentSteps() == 0 ? shapes : adapter.shapes(types));
+        this.dataPerExample = data(types, steps == 0 ? shapes : adapter.shapes(types));
         int first = 0;
         for (int i = 0; i < shapes.size(); i++) {
             layers.put(shapes.get(i).name, shapes.get(i).layer);
@@ -59,7 +59,12 @@ final class TrainingMemory {
      * @throws RuntimeException whatever DL4J throws where the types do not fit the network
      */
     static TrainingMemory of(NetworkAdapter adapter, InputType[] types) {
-        return new TrainingMemory(adapter, types);
+        return new TrainingMemory(adapter, types, adapter.segmentSteps());
+    }
+
+    /** As {@link #of}, for data that is not cut into segments of time whatever the configuration says, as where it is evaluated. */
+    static TrainingMemory inOne(NetworkAdapter adapter, InputType[] types) {
+        return new TrainingMemory(adapter, types, 0);
     }
 
     static InputType[] segments(InputType[] types, int steps) {
@@ -93,44 +98,89 @@ final class TrainingMemory {
      * @param evaluation examples that are evaluated at once; 0 for none
      */
     IterationMemory of(int batch, int evaluation) {
+        Sum sum = new Sum();
+        train(sum, batch);
+        evaluate(sum, evaluation);
+        return sum.memory();
+    }
+
+    /** Adds an iteration that trains. */
+    void train(Sum sum, int batch) {
         List<LayerMemory> training = memories(batch);
-        Pools gradients = new Pools();
+        Pools gradients = workspaces ? sum.gradients : new Pools();
         backward(training, gradients);
         long kept = 0;
         long working = 0;
-        long loop = 0;
-        long operation = 0;
         for (int i = 0; i < training.size(); i++) {
             LayerMemory memory = training.get(i);
             kept = Math.addExact(kept, workspaces ? over(memory.kept(), OVER_ACTIVATIONS) : memory.kept());
             kept = Math.addExact(kept, memory.loose());
             long own = Math.max(isLast(i) ? 0 : memory.forward(), i < lowest ? 0 : memory.backward());
             working = workspaces ? Math.max(working, own) : Math.addExact(working, memory.forward() + memory.backward());
-            loop = Math.max(loop, memory.loop());
-            operation = Math.max(operation, memory.operation());
+            sum.loop = Math.max(sum.loop, memory.loop());
+            sum.operation = Math.max(sum.operation, memory.operation());
         }
+        sum.of(this);
+        sum.kept = Math.max(sum.kept, kept);
+        sum.working = Math.max(sum.working, working);
+        sum.backwardGarbage = Math.max(sum.backwardGarbage, workspaces ? 0 : gradients.all);
+        sum.data = Math.max(sum.data, Math.multiplyExact(dataPerExample, (long) batch));
+    }
+
+    /** Adds an evaluation between iterations; 0 examples for none. */
+    void evaluate(Sum sum, int examples) {
+        if (examples == 0) {
+            return;
+        }
+        List<LayerMemory> inference = memories(examples);
+        Pools activations = workspaces ? sum.gradients : new Pools();
+        forward(inference, examples, activations);
         long results = 0;
-        if (evaluation > 0) {
-            List<LayerMemory> inference = memories(evaluation);
-            forward(inference, evaluation, gradients);
-            for (int i = 0; i < inference.size(); i++) {
-                working = Math.max(working, inference.get(i).forward());
-                loop = Math.max(loop, inference.get(i).loop());
-                results = Math.addExact(results, isLast(i) ? elements(shapes.get(i), evaluation) : 0);
-            }
+        for (int i = 0; i < inference.size(); i++) {
+            sum.working = Math.max(sum.working, inference.get(i).forward());
+            sum.loop = Math.max(sum.loop, inference.get(i).loop());
+            results = Math.addExact(results, isLast(i) ? elements(shapes.get(i), examples) : 0);
         }
-        long data = Math.max(Math.multiplyExact(dataPerExample, (long) batch),
-                Math.addExact(Math.multiplyExact(dataPerExample, (long) evaluation), results));
-        return new IterationMemory(bytes(data), bytes(kept), bytes(workspaces ? over(gradients.bytes(), OVER_OTHERS) : gradients.all),
-                bytes((workspaces ? over(working, OVER_OTHERS) : working) + loop + operation), SOURCE);
+        sum.of(this);
+        sum.forwardGarbage = Math.max(sum.forwardGarbage, workspaces ? 0 : activations.all);
+        sum.data = Math.max(sum.data, Math.addExact(Math.multiplyExact(dataPerExample, (long) examples), results));
+    }
+
+    /**
+     * What iterations and evaluations of several shapes come to hold, one after the other: a workspace keeps the size of the largest, and
+     * what is outside of workspaces is that of the largest at a time. Elements.
+     */
+    static final class Sum {
+
+        private final Pools gradients = new Pools();
+        private boolean workspaces = true;
+        private int elementBytes;
+        private long data;
+        private long kept;
+        private long working;
+        private long loop;
+        private long operation;
+        private long backwardGarbage;
+        private long forwardGarbage;
+
+        private void of(TrainingMemory memory) {
+            workspaces = memory.workspaces;
+            elementBytes = memory.elementBytes;
+        }
+
+        IterationMemory memory() {
+            long others = workspaces ? over(gradients.bytes(), OVER_OTHERS) : Math.addExact(backwardGarbage, forwardGarbage);
+            return new IterationMemory(bytes(data), bytes(kept), bytes(others),
+                    bytes((workspaces ? over(working, OVER_OTHERS) : working) + loop + operation), SOURCE);
+        }
+
+        private long bytes(long elements) {
+            return Math.multiplyExact(elements, (long) elementBytes);
+        }
     }
 
     private static long over(long elements, double share) {
         return elements + (long) (elements * share);
-    }
-
-    private long bytes(long elements) {
-        return Math.multiplyExact(elements, (long) elementBytes);
     }
 
     private static long elements(LayerShape shape, int batch) {
@@ -158,6 +208,7 @@ final class TrainingMemory {
             return;
         }
         Map<String, Integer> position = positions();
+        pools.giveAll();
         Map<Integer, List<Integer>> free = new HashMap<>();
         for (int i = shapes.size() - 1; i >= 0; i--) {
             if (!LayerMemory.isFrozen(shapes.get(i))) {

@@ -349,6 +349,13 @@ class RefusalTextTest {
             refuses("attached network was given a gradients accumulator", () -> ferry.setLearningRate(0.1));
             initialised.setGradientsAccumulator(null);
         }
+        MultiLayerNetwork grown = network(configuration());
+        grown.init();
+        try (MemFerry ferry = MemFerry.attach(grown, MemFerryConfig.builder().device("emulated:4KB").expect(2, InputType.feedForward(2)).build())) {
+            INDArray many = Nd4j.ones(1000, 2);
+            refuses("train on 1000 examples of [InputTypeFeedForward(2)] at once", () -> grown.fit(many, many));
+            refuses("evaluate 1000 examples of [InputTypeFeedForward(2)] at once beside training on [2 examples", () -> grown.output(many));
+        }
         MultiLayerNetwork shared = network(configuration());
         shared.init();
         shared.setGradientsAccumulator(accumulator());

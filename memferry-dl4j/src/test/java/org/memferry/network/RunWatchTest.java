@@ -30,7 +30,7 @@ class RunWatchTest {
         RunWatch watch = new RunWatch(PROFILE, true, 1.5, PATIENCE);
         int timed = 0;
         for (int i = 1; i <= 10 * RunWatch.EVERY; i++) {
-            assertThat(watch.opened()).isFalse();
+            assertThat(watch.opened(1)).isFalse();
             assertThat(watch.isExact()).isEqualTo(i % RunWatch.EVERY == 0);
             timed += watch.isExact() ? 1 : 0;
             visits(watch, watch.isExact() ? 300 : 3);
@@ -58,11 +58,34 @@ class RunWatchTest {
         });
     }
 
+    /** Whether the time of larger data grows with it or not, it has not drifted; that of quite another size says nothing. */
+    @Test
+    void dataOfAnotherSizeIsNotTakenForADrift() {
+        RunWatch watch = new RunWatch(PROFILE, false, 1.5, PATIENCE);
+        for (int i = 0; i < 10 * PATIENCE; i++) {
+            double size = i % 2 == 0 ? 1 : 20;
+            assertThat(watch.opened(size)).isFalse();
+            visits(watch, (long) (300 * size));
+        }
+        for (long nanos : new long[] {300, 600}) {
+            for (int i = 0; i < 2 * PATIENCE; i++) {
+                assertThat(watch.opened(1.4)).isFalse();
+                visits(watch, nanos);
+            }
+        }
+        int drifted = 0;
+        for (int i = 0; i < PATIENCE + 1; i++) {
+            drifted += watch.opened(1.4) ? 1 : 0;
+            visits(watch, 700);
+        }
+        assertThat(drifted).as("more than larger data explains").isPositive();
+    }
+
     /** How often the watch said of an opening that the computation had drifted. */
     private static int iterations(RunWatch watch, int count, long nanos) {
         int drifted = 0;
         for (int i = 0; i < count; i++) {
-            drifted += watch.opened() ? 1 : 0;
+            drifted += watch.opened(1) ? 1 : 0;
             visits(watch, nanos);
         }
         return drifted;
