@@ -6,6 +6,7 @@ import org.deeplearning4j.nn.conf.layers.ActivationLayer;
 import org.deeplearning4j.nn.conf.layers.ConvolutionLayer;
 import org.deeplearning4j.nn.conf.layers.DenseLayer;
 import org.deeplearning4j.nn.conf.layers.SubsamplingLayer;
+import org.deeplearning4j.nn.layers.samediff.SameDiffLayer;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -13,9 +14,12 @@ import org.memferry.ChildJvm;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
 import org.memferry.nd4j.LayerScopes;
+import org.memferry.nd4j.RegionArrays;
 import org.memferry.nd4j.ThreadWorkspaces;
+import org.memferry.parity.UserDenseLayer;
 import org.memferry.plan.GradientHome;
 import org.memferry.plan.Placement;
+import org.nd4j.autodiff.samediff.SameDiff;
 import org.nd4j.common.primitives.Pair;
 import org.nd4j.linalg.activations.impl.ActivationTanH;
 import org.nd4j.linalg.api.memory.MemoryWorkspace;
@@ -26,8 +30,10 @@ import org.nd4j.linalg.factory.Nd4j;
 import org.nd4j.linalg.learning.config.Adam;
 
 import java.io.IOException;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -38,6 +44,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 class AccessSignalTest {
 
     private static final int IMAGE = 12;
+
+    private interface Scenario {
+        void run() throws Exception;
+    }
 
     private static String with;
     private static String without;
@@ -84,6 +94,12 @@ class AccessSignalTest {
     }
 
     @Test
+    void theEntryOfALayerEndsWhatWasReadOutsideOfAnyLayersWorkspace() {
+        assertThat(with).contains("PASSED graph outside").contains("PASSED convolutions");
+        assertThat(without).contains("PASSED graph outside").contains("PASSED convolutions");
+    }
+
+    @Test
     void anotherThreadThatTrainedTheNetworkBeforeSaysNothingOfIt() {
         assertThat(with).contains("PASSED threads");
         assertThat(without).contains("PASSED threads");
@@ -99,10 +115,21 @@ class AccessSignalTest {
         }
 
         /** @param args none */
-        public static void main(String[] args) throws InterruptedException {
-            convolutions();
-            openings();
-            threads();
+        public static void main(String[] args) {
+            run("convolutions", Child::convolutions);
+            run("openings", Child::openings);
+            run("threads", Child::threads);
+            run("graph outside", Child::graphOutside);
+        }
+
+        private static void run(String name, Scenario scenario) {
+            try {
+                scenario.run();
+                System.out.println("PASSED " + name);
+            } catch (Throwable e) {
+                System.out.println("FAILED " + name);
+                e.printStackTrace(System.out);
+            }
         }
 
         private static void convolutions() {
@@ -228,6 +255,32 @@ class AccessSignalTest {
             ThreadWorkspaces.ofCurrentThread().train(null, false, LayerScopes.NONE);
         }
 
+        /** A user runs the graph of a SameDiff layer by itself. */
+        private static void graphOutside() throws ReflectiveOperationException {
+            // The graph keeps arrays of the layer's last pass, which must not lie in a workspace that is closed.
+            MultiLayerNetwork net = Nets.initialised(Nets.configuration(new Adam(1e-2), WorkspaceMode.ENABLED)
+                    .inferenceWorkspaceMode(WorkspaceMode.NONE).list().layer(Nets.dense(0)).layer(new UserDenseLayer(17, 11)).layer(Nets.softmax())
+                    .setInputType(InputType.feedForward(Nets.INPUTS)).build());
+            try (MemFerry ferry = MemFerry.attach(net, CONFIG)) {
+                Nets.train(net, 0, 2);
+                net.output(Nets.gaussian(9, 2, Nets.INPUTS));
+                SameDiff graph = (SameDiff) field(net.getLayer(1), "sameDiff");
+                String out = (String) field(net.getLayer(1), "outputKey");
+                graph.output(Map.of("input", Nets.gaussian(10, 2, 17)), out);
+                long told = ferry.metrics().layerEndsTold();
+                try (MemoryWorkspace next = open("WS_LAYER_WORKING_MEM")) {
+                    long expectedEnds = RegionArrays.hasOurManagers() ? told + 1 : 0;
+                    assertThat(ferry.metrics().layerEndsTold()).as("when the next layer is entered").isEqualTo(expectedEnds);
+                }
+            }
+        }
+
+        private static Object field(Object owner, String name) throws ReflectiveOperationException {
+            Field field = SameDiffLayer.class.getDeclaredField(name);
+            field.setAccessible(true);
+            return field.get(owner);
+        }
+
         // ---------------------------------------------------------------------------------------------------------- threads
 
         /** Infers on the former training thread, while the present one is in the middle of a layer. */
@@ -261,7 +314,7 @@ class AccessSignalTest {
                     .setInputType(InputType.feedForward(Nets.INPUTS)).build());
         }
 
-        private static void threads() throws InterruptedException {
+        private static void threads() {
             MultiLayerNetwork stock = meanwhile();
             MultiLayerNetwork net = meanwhile();
             MultiLayerNetwork plain = Nets.layers(new Adam(1e-2));
@@ -281,7 +334,6 @@ class AccessSignalTest {
                 assertThat(ferry.metrics().layerEndsTold() - told).isEqualTo(told == 0 ? 0 : 2 * 7);
                 Numbers.assertSame(stock, net, "beside another thread");
             }
-            System.out.println("PASSED threads");
         }
     }
 }
