@@ -239,6 +239,21 @@ class IterationEngineTest {
         }
     }
 
+    @Test
+    void a_read_behind_the_end_of_a_layer_in_backward_is_served_from_the_master_and_its_gradient_taken_once() {
+        try (Rig rig = new Rig(Program.compile(Scenario.chain(3, 100, Placement.PREFETCH, GradientHome.SLOT, 2)), virtual())) {
+            rig.engine.openTraining();
+            rig.engine.read(2);
+            rig.engine.forwardEnded();
+            rig.engine.read(2);
+            rig.engine.computed();
+            assertThat(rig.engine.read(2)).isEqualTo(Program.MASTER);
+            assertThat(rig.engine.metrics().unplannedReads()).isEqualTo(1);
+            rig.engine.read(1);
+            assertThat(rig.device.metrics().bytesToHost()).as("one gradient").isEqualTo(400);
+        }
+    }
+
     /** Layers without parameters have no time of their own in a profile. The virtual device takes 1000 ns for what is before and behind alike. */
     @Test
     void what_is_computed_behind_the_end_of_a_layer_counts_as_its_time() {
