@@ -62,6 +62,14 @@ public final class MemFerryMetrics {
         return engine().unplannedReads();
     }
 
+    /**
+     * Layers, each time they computed, whose end DL4J's workspaces told before another layer was read, so that what waits for their slot or
+     * gradient started at once; 0 where MemFerry's ND4J managers are not installed ({@link MemFerryRuntime}).
+     */
+    public long layerEndsTold() {
+        return engine().endsTold();
+    }
+
     /** Iterations that began and never ended. */
     public long abortedPasses() {
         return engine().abortedPasses();

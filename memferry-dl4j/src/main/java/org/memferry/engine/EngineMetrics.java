@@ -8,6 +8,7 @@ public final class EngineMetrics {
     volatile long parameterCopies;
     volatile long repeatedCopies;
     volatile long unplannedReads;
+    volatile long endsTold;
     volatile long abortedPasses;
     volatile long computeNanos;
     volatile long copiesLeftOut;
@@ -27,7 +28,7 @@ public final class EngineMetrics {
         return parameterCopies;
     }
 
-    /** Of these, copies made on demand since somebody wrote the master after the planned copy. */
+    /** Of these, copies made on demand since somebody wrote the master after the planned copy, or read a layer behind its end. */
     public long repeatedCopies() {
         return repeatedCopies;
     }
@@ -35,6 +36,11 @@ public final class EngineMetrics {
     /** Reads in an order that the program does not know, served from the master. */
     public long unplannedReads() {
         return unplannedReads;
+    }
+
+    /** Visits whose end was told by {@link IterationEngine#computed()} before another layer was read. */
+    public long endsTold() {
+        return endsTold;
     }
 
     /** Time that the visits of training iterations computed, in nanoseconds, without what they stood still for copies. */

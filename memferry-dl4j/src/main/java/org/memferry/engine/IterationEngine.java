@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs a {@link Program} on a {@link Device}, driven by access events: iteration opened, layer read, forward ended, backward ended,
- * gradients awaited, iteration closed. Between these calls it starts copies as early as the slots allow, lets the computation wait for
+ * Runs a {@link Program} on a {@link Device}, driven by access events: iteration opened, layer read, layer computed, forward ended,
+ * backward ended, gradients awaited, iteration closed. Between these calls it starts copies as early as the slots allow, lets the computation wait for
  * the one it needs, and brings each gradient to the host when its layer has been left.
  *
  * <p>What a slot holds is tagged with the version of the master it was copied from. A visit only ever sees a slot of its own layer with
@@ -77,6 +77,7 @@ public final class IterationEngine implements AutoCloseable {
     private boolean inside;
     /** The visit's computation is over and its slots are given back, but nobody has entered the next layer yet. */
     private boolean trailing;
+    /** Computed in the present visit before its slots were given back. */
     private long computedNanos;
     /** The present visit holds a lease of its slot. */
     private boolean leased;
@@ -273,6 +274,9 @@ public final class IterationEngine implements AutoCloseable {
         if (current >= 0 && inside && pass.visits[current].layer == layer) {
             return refreshed(pass.visits[current]);
         }
+        if (trailing && pass.visits[current].layer == layer && !pass.visits[current].backward) {
+            return goneBack(pass.visits[current]);
+        }
         if (phase == Phase.IDLE) {
             throw new IllegalStateException("layer " + name(layer) + " is read outside of a pass (expected: openTraining or openInference"
                     + " before the first read)");
@@ -283,6 +287,17 @@ public final class IterationEngine implements AutoCloseable {
         }
         enter(next);
         return refreshed(pass.visits[current]);
+    }
+
+    /**
+     * A forward visit whose slot was given back goes on all the same: somebody reads behind the end that was told. What has been copied to the
+     * slot since is copied again when it is its turn. A backward visit does not: its gradient is on its way, and its step may be.
+     */
+    private int goneBack(Visit v) {
+        inside = true;
+        trailing = false;
+        lease(v);
+        return refreshed(v);
     }
 
     /** Backward visits are out of reach until forward has ended: a pass that never gets there must not take gradients. */
@@ -367,19 +382,26 @@ public final class IterationEngine implements AutoCloseable {
     }
 
     /**
-     * The computation of the layer that backward is in has ended: its gradient is complete and its slots are given back, although nobody has
-     * entered another layer yet. What is computed until then (layers without parameters) still counts as time of this layer. Not part of an
-     * {@link AccessTrace}: a replay learns the same from the next read.
+     * The computation of the present layer has ended: its slots are given back, so that the copies that wait for them start, and in backward
+     * its gradient is complete, although nobody has entered another layer yet. Does nothing if that is known already, or between passes.
+     *
+     * <p>What is computed until another layer is entered (layers without parameters) still counts as time of this layer. A profile has times
+     * for layers with parameters alone: elsewhere that time would fall between two iterations, where nothing waits for it, and a simulated
+     * step would let all copies run beside it at once. As it is, a simulated slot is free only when those layers are done, later than here:
+     * the simulation has the right sum, and promises no overlap that is not there.
+     *
+     * <p>Not part of an {@link AccessTrace}: a replay computes nothing between two reads, and learns the same from the next one.
      */
     public void computed() {
         lock.lock();
         try {
-            if (phase == Phase.BACKWARD && inside && pass.visits[current].backward) {
+            if (inside && phase != Phase.IDLE && phase != Phase.UPDATE) {
                 Visit v = pass.visits[current];
-                computedNanos = visitEnded();
+                metrics.endsTold++;
+                computedNanos += visitEnded();
                 giveBack(v, true);
                 trailing = true;
-                device.visitStarted(v.layer, true, 0, 0);
+                device.visitStarted(v.layer, v.backward, 0, 0);
                 issueCopies();
             }
         } finally {
@@ -724,7 +746,8 @@ public final class IterationEngine implements AutoCloseable {
     }
 
     private void endVisit() {
-        long computed = visitEnded() + (trailing ? computedNanos : 0);
+        long computed = visitEnded() + computedNanos;
+        computedNanos = 0;
         metrics.computeNanos += phase == Phase.INFERENCE ? 0 : computed;
         if (visitStart != 0) {
             tellOfVisit(computed, System.nanoTime());

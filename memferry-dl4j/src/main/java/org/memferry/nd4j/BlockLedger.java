@@ -42,7 +42,7 @@ final class BlockLedger {
             }
             return memory;
         } catch (RuntimeException | Error e) {
-            thread.release(block);
+            block.release();
             throw e;
         }
     }
@@ -52,7 +52,7 @@ final class BlockLedger {
         held.forEach((address, block) -> {
             if (!stillThere.test(address) && held.remove(address, block)) {
                 SPILLED.remove(address);
-                thread.release(block);
+                block.release();
             }
         });
     }

@@ -12,8 +12,8 @@ import java.util.Map;
 import java.util.WeakHashMap;
 
 /**
- * What is in use of one device's memory besides what MemFerry plans: the workspace blocks of the threads that train on it, and ordinary
- * arrays. With MemFerry's ND4J managers in place every block is admitted here first, so that the budget holds for DL4J's activations and
+ * What is in use of one device's memory besides what MemFerry plans: the workspace blocks of the threads that train on it and of those that
+ * fetch data sets for them, and ordinary arrays. With MemFerry's ND4J managers in place every block is admitted here first, so that the budget holds for DL4J's activations and
  * working memory too.
  *
  * <p>Use is slab + workspace blocks + libnd4j's own counter of ordinary arrays. That counter includes arrays which nobody uses any more:
@@ -30,6 +30,10 @@ public final class DeviceUse {
     private final long budget;
     private final DeviceMetrics metrics;
     private long blockBytes;
+    /** Of the blocks, those of threads that fetch data sets. */
+    private long prefetchedBytes;
+    /** So much of these was found to have room. */
+    private long checkedBytes;
     private long peakBlockBytes;
     private long peakBytes;
     private long spilledBlocks;
@@ -61,23 +65,61 @@ public final class DeviceUse {
      * @throws OutOfMemoryException if there is no room and it may not be placed elsewhere; nothing is counted then
      */
     synchronized boolean admit(long bytes, String workspace, boolean spill) {
-        if (!fits(bytes) && couldCollect(bytes)) {
-            collect();
-        }
-        if (fits(bytes)) {
-            changed(bytes);
+        if (hasRoom(bytes)) {
+            changed(bytes, 0);
             return true;
         }
         if (!spill) {
             throw outOfMemory(bytes, workspace);
         }
+        spilled(bytes, workspace);
+        return false;
+    }
+
+    /**
+     * As above, for a workspace of a thread that fetches data sets: what has no room and may not be placed elsewhere is counted all the same.
+     */
+    synchronized boolean admitPrefetched(long bytes, String workspace, boolean spill) {
+        if (spill && !hasRoom(bytes)) {
+            spilled(bytes, workspace);
+            return false;
+        }
+        changed(bytes, bytes);
+        return true;
+    }
+
+    /**
+     * To be called by the thread that trains, before it computes.
+     *
+     * @throws OutOfMemoryException if data sets were fetched ahead since the last call that the device had no room for
+     */
+    public synchronized void checkPrefetched() {
+        long fetched = prefetchedBytes();
+        if (fetched > checkedBytes && !hasRoom(0)) {
+            long over = bytes() - budget;
+            throw new OutOfMemoryException(name + ": data sets that are fetched ahead hold " + Sizes.exact(fetched) + " of device memory, "
+                    + Sizes.exact(over) + " more than are available: in use are " + this + " (raise deviceMemory, leave more beside the slots with "
+                    + "headroom, train smaller batches, let the iterator fetch fewer ahead, or allow spillToHost(true), which places what fit itself "
+                    + "fetches in host memory)", fetched, Math.max(0, fetched - over));
+        }
+        checkedBytes = fetched;
+    }
+
+    private void spilled(long bytes, String workspace) {
         if (spilledBlocks == 0) {
             LOG.warn("{}: {} of workspace {} are placed in host memory, since {} are in use; this and later blocks are counted in the metrics",
                     name, Sizes.format(bytes), workspace, this);
         }
         spilledBlocks++;
         spilledBytes += bytes;
-        return false;
+    }
+
+    /** True if there is room, after a collection if that is what it takes. */
+    private boolean hasRoom(long bytes) {
+        if (!fits(bytes) && couldCollect(bytes)) {
+            collect();
+        }
+        return fits(bytes);
     }
 
     private boolean fits(long bytes) {
@@ -115,10 +157,15 @@ public final class DeviceUse {
         arraysAfterCollection = arrayBytes();
     }
 
-    /** Blocks were taken (bytes above 0) or given back. */
-    synchronized void changed(long bytes) {
+    /**
+     * Blocks were taken (bytes above 0) or given back.
+     *
+     * @param fetched how much of it threads that fetch data sets took or gave back
+     */
+    synchronized void changed(long bytes, long fetched) {
         blockBytes += bytes;
-        peakBlockBytes = Math.max(peakBlockBytes, blockBytes);
+        prefetchedBytes += fetched;
+        peakBlockBytes = Math.max(peakBlockBytes, workspaceBytes());
         peakBytes = Math.max(peakBytes, bytes());
     }
 
@@ -129,7 +176,7 @@ public final class DeviceUse {
 
     /** Bytes in use now: slab, workspace blocks, ordinary arrays. */
     public synchronized long bytes() {
-        return Math.addExact(metrics.slabBytes(), Math.addExact(blockBytes, arrayBytes()));
+        return Math.addExact(metrics.slabBytes(), Math.addExact(workspaceBytes(), arrayBytes()));
     }
 
     /** Most bytes in use when a workspace block was taken. */
@@ -139,7 +186,15 @@ public final class DeviceUse {
 
     /** Bytes of workspace blocks on the device now. */
     public synchronized long workspaceBytes() {
-        return blockBytes;
+        return Math.addExact(blockBytes, TrainingThreads.prefetchedFor(this));
+    }
+
+    /**
+     * Of the workspace blocks on the device, those of DL4J's threads that fetch data sets ahead: of threads that a training thread started,
+     * and, as long as nothing is trained on another device, of all others too.
+     */
+    public synchronized long prefetchedBytes() {
+        return Math.addExact(prefetchedBytes, TrainingThreads.prefetchedFor(this));
     }
 
     /** Most bytes of workspace blocks on the device at a time. */
@@ -168,7 +223,9 @@ public final class DeviceUse {
 
     @Override
     public synchronized String toString() {
-        return "slab " + Sizes.format(metrics.slabBytes()) + ", workspaces " + Sizes.format(blockBytes) + ", arrays "
+        long fetched = prefetchedBytes();
+        return "slab " + Sizes.format(metrics.slabBytes()) + ", workspaces " + Sizes.format(workspaceBytes())
+                + (fetched == 0 ? "" : " (" + Sizes.format(fetched) + " of them data sets fetched ahead)") + ", arrays "
                 + Sizes.format(arrayBytes()) + " of " + Sizes.format(budget);
     }
 }

@@ -131,15 +131,21 @@ final class MeteredWorkspace extends CpuWorkspace {
         if (id.equals(ITERATION_WORKSPACE) && !isScopeActive()) {
             IterationWatch.tellInstalled();
         }
-        return super.notifyScopeEntered();
+        int tags = tagScope.get();
+        MemoryWorkspace entered = super.notifyScopeEntered();
+        if (tagScope.get() == tags && id.equals(LAYER_WORKSPACE)) {
+            thread.layerEntered();
+        }
+        return entered;
     }
 
     @Override
     public void close() {
-        boolean active = isScopeActive();
+        // Closes what was borrowed, or entered while it was the present one already, and stays open.
+        boolean staysOpen = isBorrowed.get() || tagScope.get() > 0;
         super.close();
-        if (active && !isScopeActive() && id.equals(LAYER_WORKSPACE)) {
-            thread.scopes().left();
+        if (!staysOpen && id.equals(LAYER_WORKSPACE)) {
+            thread.layerLeft();
         }
     }
 }

@@ -94,8 +94,6 @@ public final class Ferry implements UpdateHook, AutoCloseable {
     private Handover handover;
     private FirstConvolution firstConvolution;
 
-    /** Of the thread that trained last; null if none did or workspaces are not accounted. */
-    private ThreadWorkspaces training;
     private boolean stepTaken;
     private boolean cloningNamed;
     /** Orders closing against the beginning of an iteration. */
@@ -442,8 +440,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             reads.ownedByThisThread();
         }
         if (accountsWorkspaces()) {
-            training = ThreadWorkspaces.ofCurrentThread();
-            training.train(device.hasOwnMemory() ? DeviceUse.of(device) : null, request.spillToHost(), scopes);
+            accountWorkspaces();
         }
         steps.drain();
         stepTaken = false;
@@ -470,6 +467,14 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             homes.toSlots();
             reads.refreshGraphs();
             shadow.engine().openTraining();
+        }
+    }
+
+    private void accountWorkspaces() {
+        DeviceUse use = device.hasOwnMemory() ? DeviceUse.of(device) : null;
+        ThreadWorkspaces.ofCurrentThread().train(use, request.spillToHost(), scopes);
+        if (use != null) {
+            use.checkPrefetched();
         }
     }
 
@@ -525,10 +530,10 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         homes.showHost(adapter.gradient());
     }
 
-    /** DL4J has closed the workspace of a layer's computation, on the training thread. */
+    /** No layer computes on the calling thread, by the workspaces that DL4J opens for it: one that has trained the network, maybe not last. */
     private void layerComputed() {
         IterationEngine engine = shadow.engine();
-        if (engine != null && engine.phase() == Phase.BACKWARD) {
+        if (engine != null && reads.owner() == Thread.currentThread()) {
             engine.computed();
         }
     }
@@ -851,9 +856,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
         giveBackAll();
         LIVE.removeIf(r -> r.get() == null || r.get() == this);
-        if (training != null) {
-            training.forget(scopes);
-        }
+        ThreadWorkspaces.forget(scopes);
         remains.giveBack();
         cleanable.clean();
         gate.notifyAll();
@@ -938,13 +941,18 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         }
     }
 
-    /** Hears of the end of a layer's computation. Held by the thread that trains, which must not keep the network alive. */
+    /** Hears of layers' workspaces. Held by the threads that trained, which must not keep the network alive. */
     private static final class Scopes implements LayerScopes {
 
         private final WeakReference<Ferry> ferry;
 
         Scopes(Ferry ferry) {
             this.ferry = new WeakReference<>(ferry);
+        }
+
+        @Override
+        public void entered() {
+            left();
         }
 
         @Override

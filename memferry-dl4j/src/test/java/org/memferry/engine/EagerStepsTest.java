@@ -64,6 +64,7 @@ class EagerStepsTest {
         private final Plan plan;
         private final Program program;
         private final Random random;
+        private final Random ends;
         private final VirtualDevice clock;
         private final OrderCheckingDevice device;
         private final Region master;
@@ -78,6 +79,7 @@ class EagerStepsTest {
             this.plan = plan;
             program = Program.compile(plan);
             random = new Random(seed);
+            ends = new Random(~seed);
             clock = new VirtualDevice(64 << 20, LinkRates.of(1e9, 5e8), (layer, backward) -> 100L * (layer % 7) + (backward ? 300 : 0));
             device = new OrderCheckingDevice(clock, fault);
             device.serve(program);
@@ -103,6 +105,9 @@ class EagerStepsTest {
             engine.openTraining();
             for (int layer : plan.network().forwardOrder()) {
                 read(layer);
+                if (ends.nextInt(3) == 0) {
+                    engine.computed();
+                }
             }
             engine.forwardEnded();
             long copies = engine.metrics().parameterCopies();
@@ -110,7 +115,7 @@ class EagerStepsTest {
                 if (read(layer) && program.gradientSlot(layer) != Program.NONE) {
                     device.writesGradient(layer, program.gradientSlot(layer));
                 }
-                if (random.nextInt(3) == 0) {
+                if (ends.nextInt(3) == 0) {
                     engine.computed();
                 }
             }

@@ -183,6 +183,92 @@ class IterationEngineTest {
     }
 
     @Test
+    void the_copy_to_a_slot_starts_when_its_layer_is_computed_and_not_when_the_next_is_read() {
+        try (Rig rig = new Rig(Program.compile(Scenario.chain(3, 100, Placement.PREFETCH, GradientHome.SLOT, 1)), virtual())) {
+            for (boolean training : new boolean[] {true, false}) {
+                rig.left.clear();
+                if (training) {
+                    rig.engine.openTraining();
+                } else {
+                    rig.engine.openInference();
+                }
+                rig.engine.read(0);
+                long before = rig.engine.metrics().parameterCopies();
+                rig.engine.computed();
+                assertThat(rig.left).containsExactly(0);
+                assertThat(rig.engine.metrics().parameterCopies()).as("copies behind it").isEqualTo(before + 1);
+                rig.engine.computed();
+                rig.engine.read(1);
+                assertThat(rig.engine.metrics().parameterCopies()).as("told twice, and then read").isEqualTo(before + 1);
+                rig.engine.abort();
+                rig.engine.computed();
+            }
+            assertThat(rig.engine.metrics().repeatedCopies()).isZero();
+        }
+    }
+
+    @Test
+    void a_slot_that_backward_reads_again_stays_as_it_is_when_forward_is_done_with_it() {
+        try (Rig rig = new Rig(Program.compile(Scenario.chain(2, 100, Placement.PREFETCH, GradientHome.SLOT, 2)), virtual())) {
+            rig.engine.openTraining();
+            rig.engine.read(0);
+            rig.engine.computed();
+            rig.engine.read(1);
+            rig.engine.computed();
+            rig.engine.forwardEnded();
+            rig.engine.read(1);
+            rig.engine.read(0);
+            assertThat(rig.engine.metrics().parameterCopies()).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void a_read_behind_the_end_of_a_layer_is_served_and_the_slot_copied_again_for_the_next() {
+        try (Rig rig = new Rig(Program.compile(Scenario.chain(3, 100, Placement.PREFETCH, GradientHome.SLOT, 1)), virtual())) {
+            rig.engine.openTraining();
+            int slot = rig.engine.read(0);
+            rig.engine.computed();
+            assertThat(rig.engine.read(0)).as("the same visit").isEqualTo(slot);
+            assertThat(rig.engine.metrics().repeatedCopies()).isEqualTo(1);
+            assertThat(rig.engine.isIn(0)).isTrue();
+            rig.engine.read(1);
+            assertThat(rig.left).containsExactly(0, 0);
+            assertThat(rig.engine.metrics().repeatedCopies()).isEqualTo(2);
+            assertThat(rig.engine.metrics().unplannedReads()).isZero();
+            assertThat(rig.engine.metrics().abortedPasses()).isZero();
+        }
+    }
+
+    @Test
+    void a_read_behind_the_end_of_a_layer_in_backward_is_served_from_the_master_and_its_gradient_taken_once() {
+        try (Rig rig = new Rig(Program.compile(Scenario.chain(3, 100, Placement.PREFETCH, GradientHome.SLOT, 2)), virtual())) {
+            rig.engine.openTraining();
+            rig.engine.read(2);
+            rig.engine.forwardEnded();
+            rig.engine.read(2);
+            rig.engine.computed();
+            assertThat(rig.engine.read(2)).isEqualTo(Program.MASTER);
+            assertThat(rig.engine.metrics().unplannedReads()).isEqualTo(1);
+            rig.engine.read(1);
+            assertThat(rig.device.metrics().bytesToHost()).as("one gradient").isEqualTo(400);
+        }
+    }
+
+    /** Layers without parameters have no time of their own in a profile. The virtual device takes 1000 ns for what is before and behind alike. */
+    @Test
+    void what_is_computed_behind_the_end_of_a_layer_counts_as_its_time() {
+        try (Rig rig = new Rig(Program.compile(Scenario.chain(3, 100, Placement.PREFETCH, GradientHome.SLOT, 1)), virtual())) {
+            List<String> visits = new ArrayList<>();
+            rig.engine.measure((layer, backward, computed, lasted) -> visits.add(layer + (backward ? " backward " : " forward ") + computed));
+            rig.computed = 1;
+            rig.iteration();
+            assertThat(visits).containsExactly("0 forward 1000", "1 forward 2000", "2 forward 1000", "2 backward 1000", "1 backward 2000",
+                    "0 backward 1000");
+            assertThat(rig.engine.metrics().computeNanos()).isEqualTo(8000);
+        }
+    }
+
+    @Test
     void a_pass_that_begins_anew_without_a_word_is_served_from_its_start() {
         try (Rig rig = new Rig(Program.compile(Scenario.chain(3, 100, Placement.PREFETCH, GradientHome.SLOT, 2)), virtual())) {
             rig.inference();
@@ -256,6 +342,8 @@ class IterationEngineTest {
         private final IterationEngine engine;
         private final List<Integer> reads = new ArrayList<>();
         private final List<Integer> left = new ArrayList<>();
+        /** The layer whose end is told. */
+        private int computed = -1;
 
         private Rig(Program program, Device device) {
             this.program = program;
@@ -271,17 +359,24 @@ class IterationEngineTest {
         private void iteration() {
             engine.openTraining();
             for (int layer : program.plan().network().forwardOrder()) {
-                reads.add(engine.read(layer));
+                visit(layer);
             }
             engine.forwardEnded();
             for (int layer : program.plan().network().backwardOrder()) {
-                reads.add(engine.read(layer));
+                visit(layer);
             }
             engine.awaitGradients();
             for (int layer = 0; layer < program.plan().layers().size(); layer++) {
                 engine.masterWritten(layer);
             }
             engine.closeTraining();
+        }
+
+        private void visit(int layer) {
+            reads.add(engine.read(layer));
+            if (layer == computed) {
+                engine.computed();
+            }
         }
 
         private void inference() {

@@ -199,11 +199,22 @@ final class TrainingDouble implements AutoCloseable {
         slotReads += slot >= 0 ? 1 : 0;
     }
 
-    /** Until the computation goes on to the next layer, what it reads must not change under it. */
+    /**
+     * Until the computation goes on to the next layer, or says that it is done with this one, what it reads must not change under it. Says so
+     * of every other layer, and reads some all the same while nothing of the pass is final.
+     */
     private void leaves() {
         if (presentLayer >= 0) {
             device.reads(presentLayer, presentSlot);
             check(presentLayer, presentSlot);
+            if (random.nextBoolean()) {
+                engine.computed();
+                if (random.nextInt(8) == 0 && (engine.phase() == Phase.FORWARD || engine.phase() == Phase.INFERENCE)) {
+                    readOnce(presentLayer);
+                    device.reads(presentLayer, presentSlot);
+                    check(presentLayer, presentSlot);
+                }
+            }
         }
         presentLayer = -1;
         presentSlot = Program.MASTER;

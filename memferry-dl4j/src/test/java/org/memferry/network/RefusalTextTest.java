@@ -110,7 +110,8 @@ class RefusalTextTest {
 
     /** Refusals that take a training run, a foreign DL4J or a broken network to provoke; their own tests read them. */
     private static final List<String> ELSEWHERE = List.of("this DL4J does not have the fields", "the loaded DL4J cannot make its own rule",
-            ": workspace \" + workspace + \" needs", "workspace \" + id + \" of \"", "the CUDA runtime cannot be loaded",
+            ": workspace \" + workspace + \" needs",
+            ": data sets that are fetched ahead hold", "workspace \" + id + \" of \"", "the CUDA runtime cannot be loaded",
             " cards and gives each thread another one");
 
     @TempDir
