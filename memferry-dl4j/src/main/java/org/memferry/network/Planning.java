@@ -10,6 +10,7 @@ import org.memferry.nd4j.RegionArrays;
 import org.memferry.plan.Budget;
 import org.memferry.plan.LayerPlan;
 import org.memferry.plan.LayerProfile;
+import org.memferry.plan.LayerWork;
 import org.memferry.plan.MeasuredRun;
 import org.memferry.plan.NetworkDescription;
 import org.memferry.plan.Placement;
@@ -182,7 +183,18 @@ final class Planning {
         measured = data;
         passedOver = 0;
         size.begin();
-        run = new ProfileRun(device, request.rules(), inPlace, key(data), link, plan);
+        run = new ProfileRun(device, request.rules(), inPlace, key(data), link, activationBytes(plan.network(), data), plan);
+    }
+
+    /** What each layer puts out for the data that is measured, by the shapes that DL4J tells; 0 where it tells none. */
+    private long[] activationBytes(NetworkDescription network, DataShape data) {
+        try {
+            DataShape computed = data.cut(adapter.segmentSteps());
+            return NetworkWork.work(network, adapter.shapes(computed.types()), computed.batch()).stream().mapToLong(LayerWork::activationBytes).toArray();
+        } catch (RuntimeException e) {
+            LOG.debug("DL4J does not tell the shapes of this network's layers: the profile has no bytes of activations", e);
+            return new long[network.layers().size()];
+        }
     }
 
     private Profile saved() {

@@ -45,6 +45,7 @@ final class ProfileRun implements VisitClock {
     private final PlacementRules rules;
     private final String key;
     private final LinkProbe link;
+    private final long[] activationBytes;
     private final List<Round> rounds = new ArrayList<>();
     private final Samples[] samples = new Samples[Round.values().length];
     private final Plan[] plans = new Plan[Round.values().length];
@@ -60,18 +61,20 @@ final class ProfileRun implements VisitClock {
     private long barrier;
 
     /**
-     * @param device  where it is measured
-     * @param rules   what the user fixed
-     * @param inPlace whether the host memory can be used in place
-     * @param key     what the profile holds for
-     * @param link    measured rates of copies, and what they lose to what is used in place
-     * @param plan    what the network can be trained on, with steps when the user allows them
+     * @param device          where it is measured
+     * @param rules           what the user fixed
+     * @param inPlace         whether the host memory can be used in place
+     * @param key             what the profile holds for
+     * @param link            measured rates of copies, and what they lose to what is used in place
+     * @param activationBytes what each layer puts out for the data that is measured
+     * @param plan            what the network can be trained on, with steps when the user allows them
      */
-    ProfileRun(Device device, PlacementRules rules, boolean inPlace, String key, LinkProbe link, Plan plan) {
+    ProfileRun(Device device, PlacementRules rules, boolean inPlace, String key, LinkProbe link, long[] activationBytes, Plan plan) {
         this.device = device;
         this.rules = rules;
         this.key = key;
         this.link = link;
+        this.activationBytes = activationBytes.clone();
         for (Round round : Round.values()) {
             samples[round.ordinal()] = new Samples(plan.network().layers().size());
         }
@@ -195,7 +198,8 @@ final class ProfileRun implements VisitClock {
 
     private LayerProfile layer(int i) {
         Samples pure = undisturbed();
-        LayerProfile.Builder layer = LayerProfile.builder(pure.forward(i), pure.backward(i)).update(of(Round.ALONE).update(i));
+        LayerProfile.Builder layer = LayerProfile.builder(pure.forward(i), pure.backward(i)).update(of(Round.ALONE).update(i))
+                .activations(activationBytes[i]);
         LayerDescription described = base.network().layers().get(i);
         if (rounds.contains(Round.GRADIENTS_IN_PLACE)) {
             Samples read = of(Round.PARAMETERS_IN_PLACE);

@@ -21,6 +21,8 @@ import org.memferry.device.Device;
 import org.memferry.device.Devices;
 import org.memferry.device.Region;
 import org.memferry.device.cuda.FakeCuda;
+import org.memferry.plan.LayerProfile;
+import org.memferry.plan.LayerWork;
 import org.memferry.plan.Plan;
 import org.memferry.plan.Strategy;
 import org.memferry.plan.UpdateTiming;
@@ -35,6 +37,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -344,6 +347,10 @@ class MeasuringRoundsTest {
                 }
                 assertThat(first.profile()).isNotNull();
                 assertThat(second.profile()).isNotNull();
+                // What a layer puts out is no matter of time: measured or estimated, it is the same.
+                assertThat(first.profile().layers()).extracting(LayerProfile::activationBytes).allMatch(bytes -> bytes > 0)
+                        .isEqualTo(MemFerry.describe(Nets.Kind.LAYERS.create(adam), Nets.BATCH, INPUT).work().stream()
+                                .map(LayerWork::activationBytes).collect(Collectors.toList()));
                 assertThat(first.verification().steps() + second.verification().steps()).isEqualTo(2 * STEPS);
             }
             assertThat(device.metrics().openRegions()).isZero();

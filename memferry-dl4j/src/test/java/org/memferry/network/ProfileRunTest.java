@@ -82,7 +82,7 @@ class ProfileRunTest {
             LinkProbe link = LinkProbe.measure(on, master, slab, DataType.FLOAT, true, 10_000_000, 7);
             Plan plan = DefaultPlanner.plan(network, new Budget(64 * COUNT, 0, true, 0, true), rules.place("*",
                     Placement.PREFETCH, Placement.PREFETCH), 2).withUpdateTiming(UpdateTiming.EAGER);
-            ProfileRun run = new ProfileRun(on, rules, true, "test", link, plan);
+            ProfileRun run = new ProfileRun(on, rules, true, "test", link, new long[plan.network().layers().size()], plan);
             run.opened();
             while (!run.isComplete()) {
                 iteration.accept(run, run.plan());
