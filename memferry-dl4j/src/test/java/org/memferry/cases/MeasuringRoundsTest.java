@@ -37,6 +37,8 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -228,6 +230,8 @@ class MeasuringRoundsTest {
         private static final long serialVersionUID = 1L;
         private static boolean failsForward;
         private static boolean failsBackward;
+        /** What it waits for before it fails, ten seconds at most. */
+        private static BooleanSupplier mayFail = () -> true;
         private static long backwardNanos;
 
         @Override
@@ -241,6 +245,9 @@ class MeasuringRoundsTest {
         @Override
         public Pair<INDArray, INDArray> backprop(INDArray in, INDArray epsilon) {
             if (failsBackward) {
+                for (int i = 0; i < 10_000 && !mayFail.getAsBoolean(); i++) {
+                    LockSupport.parkNanos(1_000_000);
+                }
                 throw new IllegalStateException("backward, on purpose");
             }
             long end = System.nanoTime() + backwardNanos;
@@ -263,8 +270,11 @@ class MeasuringRoundsTest {
             }
             INDArray before = net.params().dup();
             Tripwire.failsBackward = true;
+            // Steps are taken by a thread of their own, and one that has not begun is not taken any more.
+            Tripwire.mayFail = () -> !net.params().equals(before);
             assertThatThrownBy(() -> Nets.train(net, 9, 1)).hasMessageContaining("on purpose");
             Tripwire.failsBackward = false;
+            Tripwire.mayFail = () -> true;
             assertThat(net.params()).as("a step was taken").isNotEqualTo(before);
             for (int i = 0; i < 2; i++) {
                 // A larger batch is measured anew, under another plan.
