@@ -29,7 +29,7 @@ class BenchCommandTest {
     @Test
     void theEstimateIsWhatTrainingTakes() {
         assertThat(run("estimate", "--models", "lenet")).isZero();
-        assertThat(out.toString()).contains("device = slab + workspaces + arrays").contains("host = MemFerry's regions");
+        assertThat(out.toString()).contains("device = slab + workspaces + arrays").contains("host = parameters, gradients, updater state");
         assertThat(out.toString().strip().lines().reduce((a, b) -> b).orElse("")).matches("RESULT name=bench-estimate nets=1 emulated=true"
                 + " max_device_error=0\\.0\\d+ max_host_error=0\\.0\\d+ max_activation_error=0\\.0\\d+ within_budget=true managers=(true|false)");
     }
