@@ -86,11 +86,12 @@ final class SimulatedTraining implements GradientListener, ReplayListener, AutoC
     }
 
     /**
-     * What the copies under way still take. Equal at the ends of two iterations it says that what follows them is the same: copies of
-     * gradients and steps are done by then, and slots hold the same layers.
+     * The copies under way, in order, with what each still takes. Equal at the ends of two iterations they say that what follows is the
+     * same: copies of gradients and steps are done by then, and slots hold the same layers. Their sum would not do: a link that is never
+     * idle owes the same in another order.
      */
-    long pendingNanos() {
-        return device.pendingNanos(Direction.TO_DEVICE);
+    long[] pending() {
+        return device.pending(Direction.TO_DEVICE);
     }
 
     /** Virtual time. */

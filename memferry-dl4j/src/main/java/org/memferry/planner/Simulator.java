@@ -13,6 +13,8 @@ import org.memferry.plan.Simulation;
 import org.memferry.plan.Strategy;
 import org.memferry.plan.UpdateTiming;
 
+import java.util.Arrays;
+
 /**
  * Predicts what an iteration takes under a plan: the engine itself runs the plan on a {@link VirtualDevice}, driven by the events that a
  * training iteration raises, until iterations repeat themselves. Mostly each is like the one before; under some plans a few take turns,
@@ -82,7 +84,7 @@ public final class Simulator {
     private static final class Rounds {
 
         private final long[] endNanos = new long[MAX_ROUNDS];
-        private final long[] pendingNanos = new long[MAX_ROUNDS];
+        private final long[][] pending = new long[MAX_ROUNDS][];
         private int count;
         /** The latest round that ended as the last one did; -1 if none. */
         private int alike = -1;
@@ -92,12 +94,11 @@ public final class Simulator {
         }
 
         void ended(SimulatedTraining training) {
-            long pending = training.pendingNanos();
+            pending[count] = training.pending();
             for (int i = 0; i < count; i++) {
-                alike = pendingNanos[i] == pending ? i : alike;
+                alike = Arrays.equals(pending[i], pending[count]) ? i : alike;
             }
             endNanos[count] = training.nowNanos();
-            pendingNanos[count] = pending;
             count++;
         }
 

@@ -2,8 +2,10 @@ package org.memferry.planner;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.withinPercentage;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
@@ -13,6 +15,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Label;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
+import net.jqwik.api.statistics.Statistics;
 import org.junit.jupiter.api.Test;
 import org.memferry.engine.AccessTrace;
 import org.memferry.plan.Budget;
@@ -258,23 +261,86 @@ class SimulatorTest {
         }
     }
 
+    /**
+     * A random plan under which the link is never idle: the first two iterations leave as much under way, but in another order, so the
+     * second is not what those behind it are like.
+     */
+    @Test
+    void as_much_under_way_in_another_order_is_not_steady() {
+        Random random = new Random(144219);
+        Plan plan = RandomPlans.plan(RandomNetworks.random(random), random);
+        Profile profile = RandomPlans.profile(plan.network(), random, false);
+        assertThat(random.nextBoolean()).as("the plan this test is about is not the one it was").isFalse();
+        profile = RandomPlans.shared(profile, random);
+        Simulation s = Simulator.simulate(plan, profile);
+        LaterIterations later = new LaterIterations(plan, profile);
+        assertThat(later.repeat).isTrue();
+        assertThat(later.iterations).isEqualTo(1);
+        assertThat(s.stepNanos()).isEqualTo(later.meanNanos);
+        assertThat(s.copies().stream().filter(c -> c.layer() == 6 && c.kind() == Span.Kind.TO_DEVICE)).hasSize(1);
+    }
+
+    /** What goes on behind the iterations that a simulation looks at. */
+    private static final class LaterIterations {
+
+        /** How many were looked at: all that take turns. */
+        private int iterations;
+        /** The last one ended as the one before the first did. */
+        private boolean repeat;
+        /** Per layer, in all of them; of those that take turns one may end two copies of a layer and the next one none. */
+        private final int[] copiesToDevice;
+        private long meanNanos;
+
+        LaterIterations(Plan plan, Profile profile) {
+            copiesToDevice = new int[plan.layers().size()];
+            try (SimulatedTraining training = new SimulatedTraining(plan, profile)) {
+                for (int i = 0; i < 30; i++) {
+                    training.iterate();
+                }
+                long[] pending = training.pending();
+                long from = training.nowNanos();
+                while (!repeat && iterations < 24) {
+                    training.iterate();
+                    iterations++;
+                    repeat = Arrays.equals(training.pending(), pending);
+                    training.result().build().copies().stream().filter(c -> c.kind() == Span.Kind.TO_DEVICE)
+                            .forEach(c -> copiesToDevice[c.layer()]++);
+                }
+                meanNanos = Math.round((double) (training.nowNanos() - from) / iterations);
+            }
+        }
+
+        /** How many copies of a layer more or fewer may lie between the first and the last iteration than were begun in them. */
+        int cutOff() {
+            return repeat ? 0 : 1;
+        }
+    }
+
     // --------------------------------------------------------------------------------------------------------------- properties
 
     @Property(tries = 1000, shrinking = ShrinkingMode.OFF)
-    @Label("whatever the plan, the simulation becomes steady, repeats itself, and accounts for every byte and every nanosecond")
+    @Label("whatever the plan, the simulation is of what goes on, is the same each time, and accounts for every byte and every nanosecond")
     void a_simulation_is_steady_and_accounts_for_everything(@ForAll long seed) {
         Random random = new Random(seed);
         Plan plan = RandomPlans.plan(RandomNetworks.random(random), random);
         Profile profile = RandomPlans.profile(plan.network(), random, false);
         profile = random.nextBoolean() ? profile : RandomPlans.shared(profile, random);
         Simulation s = Simulator.simulate(plan, profile);
-        assertThat(s.isSteady()).as("seed %d", seed).isTrue();
+        LaterIterations later = new LaterIterations(plan, profile);
+        if (s.isSteady()) {
+            assertThat(later.repeat).as("seed %d", seed).isTrue();
+            assertThat(s.stepNanos()).as("seed %d", seed).isEqualTo(later.meanNanos);
+        } else {
+            assertThat((double) s.stepNanos()).as("seed %d", seed).isCloseTo(later.meanNanos, withinPercentage(1));
+        }
+        // Where each iteration leaves a little less to the next, equal ones may be far off.
+        Statistics.label("becomes steady").collect(s.isSteady()).coverage(c -> c.check(true).percentage(p -> p > 99));
         Simulation again = Simulator.simulate(plan, profile);
         assertThat(again.toString()).isEqualTo(s.toString());
         assertThat(again.visits()).isEqualTo(s.visits());
         assertThat(again.copies()).isEqualTo(s.copies());
         assertThat(again.updates()).isEqualTo(s.updates());
-        bytes(plan, s, seed);
+        bytes(plan, s, later, seed);
         long computed = 0;
         for (Span visit : s.visits()) {
             computed += visit.nanos() - visit.waitedNanos();
@@ -285,12 +351,10 @@ class SimulatorTest {
     }
 
     /** Every gradient in a slot comes home once, every layer with a step goes out once or once per pass, and the rest crosses in place. */
-    private static void bytes(Plan plan, Simulation s, long seed) {
+    private static void bytes(Plan plan, Simulation s, LaterIterations later, long seed) {
         long toHost = 0;
         long direct = 0;
-        int[] copies = new int[plan.layers().size()];
-        s.copies().stream().filter(c -> c.kind() == Span.Kind.TO_DEVICE).forEach(c -> copies[c.layer()]++);
-        for (int i = 0; i < copies.length; i++) {
+        for (int i = 0; i < plan.layers().size(); i++) {
             LayerDescription layer = plan.network().layers().get(i);
             LayerPlan decision = plan.layers().get(i);
             toHost += decision.gradientHome() == GradientHome.SLOT ? layer.gradientBytes() : 0;
@@ -298,11 +362,9 @@ class SimulatorTest {
             direct += decision.forward() == Placement.DIRECT ? layer.parameterBytes() * layer.forwardTouches() : 0;
             direct += decision.backward() == Placement.DIRECT ? layer.parameterBytes() * layer.backwardTouches() : 0;
             int passes = (decision.forward() == Placement.PREFETCH ? 1 : 0) + (decision.backward() == Placement.PREFETCH ? 1 : 0);
-            if (decision.forward() == Placement.RESIDENT) {
-                assertThat(copies[i]).as("copies of resident layer %d, seed %d", i, seed).isEqualTo(layer.gradientWritten() ? 1 : 0);
-            } else {
-                assertThat(copies[i]).as("copies of layer %d, seed %d", i, seed).isBetween(Math.min(1, passes), passes);
-            }
+            int most = decision.forward() == Placement.RESIDENT ? layer.gradientWritten() ? 1 : 0 : passes;
+            assertThat(later.copiesToDevice[i]).as("copies of layer %d in %d iterations, seed %d", i, later.iterations, seed)
+                    .isBetween(later.iterations * Math.min(1, most) - later.cutOff(), later.iterations * most + later.cutOff());
         }
         assertThat(s.bytesToHost()).as("seed %d", seed).isEqualTo(toHost);
         assertThat(s.directBytes()).as("seed %d", seed).isEqualTo(direct);

@@ -31,7 +31,6 @@ final class CopyLane {
     /** Reads or writes in place have the lane from and until then. */
     private long takenFrom;
     private long freeAt;
-    private long pendingNanos;
 
     // Rings, by number: what is left of the copy; when it started; how many copies of the other lane must be done; what it carries.
     private long[] left = new long[64];
@@ -64,7 +63,6 @@ final class CopyLane {
         afterOther[at] = othersDone;
         hostOffset[at] = offset;
         bytes[at] = length;
-        pendingNanos += nanos;
         return submitted++;
     }
 
@@ -83,9 +81,15 @@ final class CopyLane {
         return done;
     }
 
-    /** What the copies not done still need of the lane. */
-    long pendingNanos() {
-        return pendingNanos;
+    /** The copies not done, in order: of each the first byte in the host region and what it still needs of the lane. */
+    long[] pending() {
+        long[] pending = new long[2 * (int) (submitted - done)];
+        for (int i = 0; i < pending.length; i += 2) {
+            int at = at(done + i / 2);
+            pending[i] = hostOffset[at];
+            pending[i + 1] = left[at];
+        }
+        return pending;
     }
 
     /** The part of its own pace at which a copy moves now; 0 if none does. */
@@ -137,9 +141,7 @@ final class CopyLane {
         if (isUnderWay()) {
             int head = at(done);
             start[head] = start[head] == READY && pace(now) > 0 ? now : start[head];
-            long moved = moved(now, until);
-            left[head] -= moved;
-            pendingNanos -= moved;
+            left[head] -= moved(now, until);
         }
     }
 

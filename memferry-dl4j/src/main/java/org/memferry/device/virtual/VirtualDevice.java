@@ -258,9 +258,12 @@ public final class VirtualDevice implements Device {
         passTo(Math.addExact(now, nanos));
     }
 
-    /** What the copies submitted and not done still need of a direction, in nanoseconds. */
-    public long pendingNanos(Direction direction) {
-        return lane(direction).pendingNanos();
+    /**
+     * The copies submitted and not done, in the order in which they run: of each the offset of its first byte in the host region and what it
+     * still needs of its direction, in nanoseconds.
+     */
+    public long[] pending(Direction direction) {
+        return lane(direction).pending();
     }
 
     // ------------------------------------------------------------------------------------------------------------------ visits

@@ -133,7 +133,7 @@ class LinkSharingTest {
             device.visitEnded();
             // 60 ns beside a copy at 0.4 of its pace do the work of 50; the other 50 take 75 beside one at its pace.
             assertThat(device.nowNanos()).isEqualTo(135);
-            assertThat(device.pendingNanos(Direction.TO_DEVICE)).as("of 1000: 24 beside the read, 75 behind it").isEqualTo(901);
+            assertThat(device.pending(Direction.TO_DEVICE)).as("of 1000: 24 beside the read, 75 behind it").containsExactly(0, 901);
         }
     }
 

@@ -265,11 +265,13 @@ class VirtualDeviceTest extends CopyingDeviceContractTest {
     void work_of_the_host_moves_the_clock_and_copies_go_on_beside_it() {
         try (Region host = host(); Region slab = slab()) {
             Ticket there = toDevice(host, slab, 300);
+            device.copyToDevice(host, 128, slab, 0, 100, new Ticket[0], device.newTicket());
             clock().hostBusy(250);
             assertThat(there.isDone()).isFalse();
-            assertThat(clock().pendingNanos(Direction.TO_DEVICE)).isEqualTo(50);
+            assertThat(clock().pending(Direction.TO_DEVICE)).as("in order, by offset").containsExactly(0, 50, 128, 100);
             clock().hostBusy(250);
             assertThat(there.isDone()).isTrue();
+            assertThat(clock().pending(Direction.TO_DEVICE)).isEmpty();
             assertThat(clock().nowNanos()).isEqualTo(500);
             assertThat(device.metrics().waitNanos()).as("work is not standing still").isZero();
         }
