@@ -29,6 +29,7 @@ import org.deeplearning4j.nn.conf.layers.SelfAttentionLayer;
 import org.deeplearning4j.nn.conf.layers.SeparableConvolution2D;
 import org.deeplearning4j.nn.conf.layers.misc.FrozenLayer;
 import org.deeplearning4j.nn.conf.layers.recurrent.Bidirectional;
+import org.deeplearning4j.nn.conf.layers.recurrent.LastTimeStep;
 import org.deeplearning4j.nn.conf.layers.wrapper.BaseWrapperLayer;
 import org.deeplearning4j.nn.conf.preprocessor.CnnToFeedForwardPreProcessor;
 import org.deeplearning4j.nn.conf.preprocessor.FeedForwardToCnnPreProcessor;
@@ -106,7 +107,7 @@ final class LayerMemory {
         return shape.layer instanceof FrozenLayer || shape.vertex instanceof FrozenVertex;
     }
 
-    private static long input(LayerShape shape, int batch) {
+    static long input(LayerShape shape, int batch) {
         long sum = 0;
         for (LayerShape.Flow flow : shape.inputs) {
             sum = Math.addExact(sum, Math.multiplyExact(flow.elements(), (long) batch));
@@ -114,8 +115,13 @@ final class LayerMemory {
         return sum;
     }
 
-    private static long output(LayerShape shape, int batch) {
+    static long output(LayerShape shape, int batch) {
         return Math.multiplyExact(shape.output.elements(), (long) batch);
+    }
+
+    /** What a recurrent layer computes, whether all of it is put out or the last step alone. */
+    static long series(LayerShape shape, BaseRecurrentLayer layer, int batch) {
+        return Math.multiplyExact(Math.multiplyExact(layer.getNOut(), shape.inputs.get(0).positions()), (long) batch);
     }
 
     private void layer(LayerShape shape, Layer layer, int batch) {
@@ -127,6 +133,8 @@ final class LayerMemory {
         }
         if (layer instanceof BaseWrapperLayer) {
             layer(shape, ((BaseWrapperLayer) layer).getUnderlying(), batch);
+            // The gradient of the last step is put into one of all steps.
+            backward += layer instanceof LastTimeStep ? kept : 0;
             return;
         }
         kept = out;
@@ -134,7 +142,8 @@ final class LayerMemory {
         if (layer instanceof Bidirectional) {
             bidirectional(shape, (Bidirectional) layer, batch);
         } else if (layer instanceof BaseRecurrentLayer) {
-            recurrent(shape, (BaseRecurrentLayer) layer, out, batch);
+            kept = series(shape, (BaseRecurrentLayer) layer, batch);
+            recurrent(shape, (BaseRecurrentLayer) layer, kept, batch);
         } else if (isLoss(layer)) {
             loss(layer, in, out);
         } else if (layer instanceof ConvolutionLayer) {
@@ -189,32 +198,54 @@ final class LayerMemory {
         return !(function instanceof ActivationReLU) && !(function instanceof ActivationIdentity);
     }
 
-    private void convolution(LayerShape shape, ConvolutionLayer layer, long in, long out, int batch) {
+    /** Whether DL4J computes a layer by columns that it makes itself. */
+    static boolean makesColumns(Layer layer) {
+        return layer instanceof ConvolutionLayer && !(layer instanceof Convolution1DLayer || layer instanceof Deconvolution2D
+                || layer instanceof SeparableConvolution2D || layer instanceof DepthwiseConvolution2D);
+    }
+
+    /** Whether a layer puts out images in an order of its own: channels last, seen as if they were first. */
+    static boolean isPutOutOfOrder(Layer layer) {
+        return layer instanceof Convolution1DLayer || makesColumns(layer);
+    }
+
+    /** One kernel's worth of input per output pixel. */
+    static long columns(LayerShape shape, ConvolutionLayer layer, int batch) {
+        return Math.multiplyExact(perPixel(shape.inputs.get(0), kernel(layer), batch), shape.output.positions());
+    }
+
+    /** One kernel's worth of an array. */
+    private static long perPixel(LayerShape.Flow flow, long kernel, int batch) {
+        return Math.multiplyExact(Math.multiplyExact(flow.elements(), (long) batch) / Math.max(1, flow.positions()), kernel);
+    }
+
+    private static long kernel(ConvolutionLayer layer) {
         long kernel = 1;
         for (int k : layer.getKernelSize()) {
             kernel *= k;
         }
+        return kernel;
+    }
+
+    private void convolution(LayerShape shape, ConvolutionLayer layer, long in, long out, int batch) {
         IActivation function = layer.getActivationFn();
-        long reordered = isInPlace(function) ? 0 : function instanceof ActivationReLU ? 2 * out : out;
-        long columns = Math.multiplyExact(in / Math.max(1, shape.inputs.get(0).positions()), kernel);
         if (layer instanceof Deconvolution2D) {
-            columns = Math.multiplyExact(out / Math.max(1, shape.output.positions()), kernel) * shape.inputs.get(0).positions();
-            operation = 2 * columns + in;
+            operation = 2 * Math.multiplyExact(perPixel(shape.output, kernel(layer), batch), shape.inputs.get(0).positions()) + in;
             backward = out + activation(layer, out);
-            return;
-        }
-        columns = Math.multiplyExact(columns, shape.output.positions());
-        if (layer instanceof Convolution1DLayer || layer instanceof SeparableConvolution2D || layer instanceof DepthwiseConvolution2D) {
-            boolean flat = layer instanceof Convolution1DLayer;
-            columns = flat ? Math.multiplyExact(in / Math.max(1, shape.inputs.get(0).positions()), (long) layer.getKernelSize()[0])
-                    * shape.output.positions() : columns;
-            forward = flat ? out : 0;
+        } else if (layer instanceof Convolution1DLayer) {
+            long columns = Math.multiplyExact(perPixel(shape.inputs.get(0), layer.getKernelSize()[0], batch), shape.output.positions());
+            forward = out;
             backward = out + activation(layer, out);
-            operation = 2 * columns + (flat ? function instanceof ActivationIdentity ? out : 0 : 2 * in);
-            return;
+            operation = 2 * columns + (function instanceof ActivationIdentity ? out : 0);
+        } else if (!makesColumns(layer)) {
+            backward = out + activation(layer, out);
+            operation = 2 * columns(shape, layer, batch) + 2 * in;
+        } else {
+            long columns = columns(shape, layer, batch);
+            long reordered = isInPlace(function) ? 0 : function instanceof ActivationReLU ? 2 * out : out;
+            forward = columns;
+            backward = 3 * columns + out + reordered;
         }
-        forward = columns;
-        backward = 3 * columns + out + reordered;
     }
 
     private void recurrent(LayerShape shape, BaseRecurrentLayer layer, long out, int batch) {
@@ -247,7 +278,7 @@ final class LayerMemory {
         gradients = 2 * in;
     }
 
-    private static boolean isLoss(Layer layer) {
+    static boolean isLoss(Layer layer) {
         String kind = layer.getClass().getSimpleName();
         return layer instanceof BaseOutputLayer || kind.endsWith("LossLayer") || kind.endsWith("OutputLayer");
     }
@@ -316,9 +347,7 @@ final class LayerMemory {
             return;
         }
         if (preProcessor instanceof CnnToFeedForwardPreProcessor) {
-            boolean reorders = producer instanceof ConvolutionLayer && !(producer instanceof Deconvolution2D
-                    || producer instanceof SeparableConvolution2D || producer instanceof DepthwiseConvolution2D);
-            kept += reorders ? in : 0;
+            kept += isPutOutOfOrder(producer) ? in : 0;
         } else if (preProcessor instanceof RnnToFeedForwardPreProcessor) {
             kept += (producer instanceof BaseRecurrentLayer ? 1 : 2) * in;
             forward += in;

@@ -12,14 +12,16 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.ToLongFunction;
 
 /**
  * What DL4J will hold on the device in an iteration, told without running it: the workspaces that its two kinds of network open, in the
  * order in which they open them, filled with what {@link LayerMemory} says of each layer. One workspace has all activations until the
  * iteration ends; one has the working memory of the layer that computes, and keeps the size of the largest; activation gradients are in as
- * many as live at once, which a graph hands round like a pool, and each of these also keeps its largest size. A workspace takes a little
- * more than was asked of it, by its configuration ({@value #OVER_ACTIVATIONS} or {@value #OVER_OTHERS} of it). Without workspaces
- * everything is garbage until it is collected, and counts.
+ * many as live at once, which a graph hands round like a pool, and each of these also keeps its largest size. An evaluation puts its
+ * activations into those ({@link InferenceMemory}), while all that training kept is still there. A workspace takes a little more than was
+ * asked of it, by its configuration ({@value #OVER_ACTIVATIONS} or {@value #OVER_OTHERS} of it). Without workspaces everything is garbage
+ * until it is collected, and counts.
  *
  * <p>Not in it: arrays of the past that wait for a collection, and data sets that are fetched ahead.
  */
@@ -33,6 +35,7 @@ final class TrainingMemory {
     private final Map<String, Layer> layers = new HashMap<>();
     private final boolean graph;
     private final boolean workspaces;
+    private final boolean inferenceWorkspaces;
     private final int elementBytes;
     private final long dataPerExample;
     /** Lowest layer that backward reaches. */
@@ -42,6 +45,7 @@ final class TrainingMemory {
         this.shapes = adapter.shapes(segments(types, steps));
         this.graph = adapter instanceof GraphAdapter;
         this.workspaces = adapter.trainingWorkspaces() != WorkspaceMode.NONE;
+        this.inferenceWorkspaces = adapter.inferenceWorkspaces() != WorkspaceMode.NONE;
         this.elementBytes = RegionArrays.elementBytes(adapter.dataType());
         this.dataPerExample = data(types, steps == 0 ? shapes : adapter.shapes(types));
         int first = 0;
@@ -107,7 +111,7 @@ final class TrainingMemory {
     /** Adds an iteration that trains. */
     void train(Sum sum, int batch) {
         List<LayerMemory> training = memories(batch);
-        Pools gradients = workspaces ? sum.gradients : new Pools();
+        Pools gradients = workspaces ? sum.pools : new Pools();
         backward(training, gradients);
         long kept = 0;
         long working = 0;
@@ -120,10 +124,10 @@ final class TrainingMemory {
             sum.loop = Math.max(sum.loop, memory.loop());
             sum.operation = Math.max(sum.operation, memory.operation());
         }
-        sum.of(this);
+        sum.elementBytes = elementBytes;
         sum.kept = Math.max(sum.kept, kept);
-        sum.working = Math.max(sum.working, working);
-        sum.backwardGarbage = Math.max(sum.backwardGarbage, workspaces ? 0 : gradients.all);
+        sum.working(working, workspaces);
+        sum.garbage = Math.max(sum.garbage, workspaces ? 0 : gradients.all);
         sum.data = Math.max(sum.data, Math.multiplyExact(dataPerExample, (long) batch));
     }
 
@@ -132,18 +136,36 @@ final class TrainingMemory {
         if (examples == 0) {
             return;
         }
-        List<LayerMemory> inference = memories(examples);
-        Pools activations = workspaces ? sum.gradients : new Pools();
-        forward(inference, examples, activations);
+        List<InferenceMemory> inference = new ArrayList<>();
+        for (LayerShape shape : shapes) {
+            inference.add(InferenceMemory.of(shape, producer(shape), graph, examples));
+        }
+        Pools activations = inferenceWorkspaces ? sum.pools : new Pools();
+        forward(inference, activations);
         long results = 0;
-        for (int i = 0; i < inference.size(); i++) {
-            sum.working = Math.max(sum.working, inference.get(i).forward());
-            sum.loop = Math.max(sum.loop, inference.get(i).loop());
+        long working = 0;
+        for (int i = 0; i < shapes.size(); i++) {
+            long own = Math.addExact(inference.get(i).working(isFirst(i)), behind(i, inference, InferenceMemory::workingBefore));
+            working = inferenceWorkspaces ? Math.max(working, own) : Math.addExact(working, own);
             results = Math.addExact(results, isLast(i) ? elements(shapes.get(i), examples) : 0);
         }
-        sum.of(this);
-        sum.forwardGarbage = Math.max(sum.forwardGarbage, workspaces ? 0 : activations.all);
+        for (LayerMemory memory : memories(examples)) {
+            sum.loop = Math.max(sum.loop, memory.loop());
+            sum.operation = Math.max(sum.operation, memory.operation());
+        }
+        sum.elementBytes = elementBytes;
+        sum.working(working, inferenceWorkspaces);
+        sum.garbage = Math.max(sum.garbage, inferenceWorkspaces ? 0 : activations.all);
         sum.data = Math.max(sum.data, Math.addExact(Math.multiplyExact(dataPerExample, (long) examples), results));
+    }
+
+    /** What the preprocessors of the layers behind one leave with it. */
+    private long behind(int i, List<InferenceMemory> memories, ToLongFunction<InferenceMemory> left) {
+        long sum = 0;
+        for (int j = i + 1; j < shapes.size(); j++) {
+            sum = Math.addExact(sum, shapes.get(j).sources.get(0).equals(shapes.get(i).name) ? left.applyAsLong(memories.get(j)) : 0);
+        }
+        return sum;
     }
 
     /**
@@ -152,26 +174,26 @@ final class TrainingMemory {
      */
     static final class Sum {
 
-        private final Pools gradients = new Pools();
-        private boolean workspaces = true;
+        /** Of activation gradients in training, of activations in evaluations. */
+        private final Pools pools = new Pools();
         private int elementBytes;
         private long data;
         private long kept;
         private long working;
         private long loop;
         private long operation;
-        private long backwardGarbage;
-        private long forwardGarbage;
+        /** What would be in the pools, and what would be in the working memory, where there are no workspaces. */
+        private long garbage;
+        private long workingGarbage;
 
-        private void of(TrainingMemory memory) {
-            workspaces = memory.workspaces;
-            elementBytes = memory.elementBytes;
+        private void working(long elements, boolean workspaces) {
+            working = Math.max(working, workspaces ? over(elements, OVER_OTHERS) : 0);
+            workingGarbage = Math.max(workingGarbage, workspaces ? 0 : elements);
         }
 
         IterationMemory memory() {
-            long others = workspaces ? over(gradients.bytes(), OVER_OTHERS) : Math.addExact(backwardGarbage, forwardGarbage);
-            return new IterationMemory(bytes(data), bytes(kept), bytes(others),
-                    bytes((workspaces ? over(working, OVER_OTHERS) : working) + loop + operation), SOURCE);
+            return new IterationMemory(bytes(data), bytes(kept), bytes(over(pools.elements(), OVER_OTHERS) + garbage),
+                    bytes(working + workingGarbage + loop + operation), SOURCE);
         }
 
         private long bytes(long elements) {
@@ -190,9 +212,18 @@ final class TrainingMemory {
     private List<LayerMemory> memories(int batch) {
         List<LayerMemory> all = new ArrayList<>();
         for (int i = 0; i < shapes.size(); i++) {
-            all.add(LayerMemory.of(shapes.get(i), layers.get(shapes.get(i).sources.get(0)), graph || i == 0, batch));
+            all.add(LayerMemory.of(shapes.get(i), producer(shapes.get(i)), graph || i == 0, batch));
         }
         return all;
+    }
+
+    /** Configuration of the layer that makes the first input; null if that is no layer. */
+    private Layer producer(LayerShape shape) {
+        return layers.get(shape.sources.get(0));
+    }
+
+    private boolean isFirst(int i) {
+        return shapes.stream().noneMatch(other -> other.name.equals(shapes.get(i).sources.get(0)));
     }
 
     private boolean isLast(int i) {
@@ -221,11 +252,11 @@ final class TrainingMemory {
         }
     }
 
-    /** As backward, with what each layer puts out. */
-    private void forward(List<LayerMemory> memories, int batch, Pools pools) {
+    /** As backward, with what each layer puts out when nothing is kept for backward. */
+    private void forward(List<InferenceMemory> memories, Pools pools) {
         if (!graph) {
             for (int i = 0; i < memories.size(); i++) {
-                pools.put(i % 2, elements(shapes.get(i), batch));
+                pools.put(i % 2, activations(i, memories));
             }
             return;
         }
@@ -242,10 +273,14 @@ final class TrainingMemory {
         Map<Integer, List<Integer>> free = new HashMap<>();
         for (int i = 0; i < readBy.length; i++) {
             int pool = pools.take();
-            pools.put(pool, elements(shapes.get(i), batch));
+            pools.put(pool, activations(i, memories));
             free.computeIfAbsent(Math.max(i, readBy[i]), key -> new ArrayList<>()).add(pool);
             free.getOrDefault(i, List.of()).forEach(pools::give);
         }
+    }
+
+    private long activations(int i, List<InferenceMemory> memories) {
+        return Math.addExact(memories.get(i).activations(isFirst(i), isLast(i)), behind(i, memories, InferenceMemory::before));
     }
 
     private Map<String, Integer> positions() {
@@ -291,7 +326,7 @@ final class TrainingMemory {
             }
         }
 
-        long bytes() {
+        long elements() {
             return largest.stream().mapToLong(Long::longValue).sum();
         }
     }

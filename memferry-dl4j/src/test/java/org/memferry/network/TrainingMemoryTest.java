@@ -17,14 +17,19 @@ import org.deeplearning4j.nn.conf.layers.Convolution1DLayer;
 import org.deeplearning4j.nn.conf.layers.ConvolutionLayer;
 import org.deeplearning4j.nn.conf.layers.Deconvolution2D;
 import org.deeplearning4j.nn.conf.layers.DenseLayer;
+import org.deeplearning4j.nn.conf.layers.DepthwiseConvolution2D;
 import org.deeplearning4j.nn.conf.layers.DropoutLayer;
+import org.deeplearning4j.nn.conf.layers.EmbeddingLayer;
+import org.deeplearning4j.nn.conf.layers.EmbeddingSequenceLayer;
 import org.deeplearning4j.nn.conf.layers.GlobalPoolingLayer;
 import org.deeplearning4j.nn.conf.layers.GravesLSTM;
 import org.deeplearning4j.nn.conf.layers.LSTM;
 import org.deeplearning4j.nn.conf.layers.Layer;
 import org.deeplearning4j.nn.conf.layers.LocalResponseNormalization;
+import org.deeplearning4j.nn.conf.layers.LossLayer;
 import org.deeplearning4j.nn.conf.layers.OutputLayer;
 import org.deeplearning4j.nn.conf.layers.PoolingType;
+import org.deeplearning4j.nn.conf.layers.RnnLossLayer;
 import org.deeplearning4j.nn.conf.layers.RnnOutputLayer;
 import org.deeplearning4j.nn.conf.layers.SelfAttentionLayer;
 import org.deeplearning4j.nn.conf.layers.SeparableConvolution2D;
@@ -32,6 +37,7 @@ import org.deeplearning4j.nn.conf.layers.SubsamplingLayer;
 import org.deeplearning4j.nn.conf.layers.Upsampling2D;
 import org.deeplearning4j.nn.conf.layers.ZeroPaddingLayer;
 import org.deeplearning4j.nn.conf.layers.recurrent.Bidirectional;
+import org.deeplearning4j.nn.conf.layers.recurrent.LastTimeStep;
 import org.deeplearning4j.nn.conf.layers.recurrent.SimpleRnn;
 import org.deeplearning4j.nn.graph.ComputationGraph;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
@@ -50,6 +56,8 @@ import org.nd4j.linalg.lossfunctions.LossFunctions.LossFunction;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -60,6 +68,7 @@ import static org.junit.jupiter.params.provider.Arguments.arguments;
 class TrainingMemoryTest {
 
     private static final int BATCH = 10;
+    private static final int EVALUATED = 160;
     /** A workspace of a graph knows its size once it was opened as often as there are vertices. */
     private static final int ITERATIONS = 10;
     private static final InputType IMAGE = InputType.convolutional(20, 20, 3);
@@ -109,11 +118,61 @@ class TrainingMemoryTest {
                 .activation(Activation.RELU).build(), rnnOutput(3)));
         all.add(row("self-attention", InputType.recurrent(20, 50), new SelfAttentionLayer.Builder().nOut(20).nHeads(2).projectInput(true)
                 .build(), rnnOutput(3)));
+        all.add(row("last step", SERIES, new LastTimeStep(new LSTM.Builder().nOut(20).build()), output(3)));
         all.add(arguments("segments", segments(), new InputType[] {InputType.recurrent(7, 100)}));
         all.add(arguments("residual graph", residual(), new InputType[] {DEEP_IMAGE}));
         all.add(arguments("merging graph", merging(), new InputType[] {DEEP_IMAGE}));
         all.add(arguments("attention graph", attention(), new InputType[] {InputType.recurrent(20, 50)}));
         return all.stream();
+    }
+
+    /** Further networks, for an evaluation only; a graph of the same layers for each of all that are layers in a row. */
+    static Stream<Arguments> evaluated() {
+        List<Arguments> all = networks().collect(Collectors.toCollection(ArrayList::new));
+        InputType vector = InputType.feedForward(100);
+        all.add(row("activation layer", vector, dense(1000, Activation.IDENTITY), new ActivationLayer(Activation.RELU), output(50)));
+        all.add(row("flat normalisation", vector, dense(300, Activation.TANH), new BatchNormalization(), output(50)));
+        all.add(row("normalised convolution", DEEP_IMAGE, convolution(3, Activation.IDENTITY), new BatchNormalization(),
+                new ActivationLayer(Activation.RELU), output(5)));
+        all.add(row("pooled convolution", DEEP_IMAGE, convolution(3, Activation.IDENTITY), new SubsamplingLayer.Builder(
+                SubsamplingLayer.PoolingType.MAX).kernelSize(2, 2).stride(2, 2).build(), dense(100, Activation.TANH), output(5)));
+        all.add(row("convolution, pooled to a point", DEEP_IMAGE, convolution(1, Activation.IDENTITY),
+                new GlobalPoolingLayer(PoolingType.AVG), output(5)));
+        all.add(row("embedding", InputType.feedForward(1), new EmbeddingLayer.Builder().nIn(50).nOut(1000).build(), output(50)));
+        all.add(row("embedded words", InputType.recurrent(1, 25), new EmbeddingSequenceLayer.Builder().inputLength(25).nIn(50).nOut(100)
+                .build(), rnnOutput(5)));
+        all.add(row("loss over time", SERIES, new LSTM.Builder().nOut(20).build(),
+                new RnnLossLayer.Builder(LossFunction.MSE).activation(Activation.TANH).build()));
+        all.add(row("loss", vector, dense(300, Activation.TANH), new LossLayer.Builder(LossFunction.MSE).activation(Activation.TANH).build()));
+        all.add(row("depthwise convolution", DEEP_IMAGE, new DepthwiseConvolution2D.Builder(3, 3).depthMultiplier(2)
+                .convolutionMode(ConvolutionMode.Same).activation(Activation.TANH).build(), output(5)));
+        all.add(row("both directions, added", SERIES, new Bidirectional(Bidirectional.Mode.ADD, new LSTM.Builder().nOut(20).build()),
+                rnnOutput(3)));
+        all.add(row("LSTM, then dense", SERIES, new LSTM.Builder().nOut(20).build(), dense(30, Activation.TANH), rnnOutput(3)));
+        List<Arguments> graphs = new ArrayList<>();
+        for (Arguments row : all) {
+            InputType[] types = (InputType[]) row.get()[2];
+            boolean isInSegments = row.get()[0].equals("segments");
+            // Two layers behind one another that pass on what comes in.
+            boolean passesOn = row.get()[0].equals("activation, tanh");
+            if (row.get()[1] instanceof MultiLayerNetwork && !isInSegments && !passesOn) {
+                graphs.add(arguments(row.get()[0] + ", as a graph", inGraph((MultiLayerNetwork) row.get()[1], types[0]), types));
+            }
+        }
+        // As the first layers they would write to the data, which DL4J then finds in no workspace of its own.
+        all.removeIf(row -> row.get()[0].toString().startsWith("activation, "));
+        return Stream.concat(all.stream(), graphs.stream());
+    }
+
+    private static ComputationGraph inGraph(MultiLayerNetwork network, InputType type) {
+        GraphBuilder graph = graph(type);
+        String last = "in";
+        for (NeuralNetConfiguration layer : network.getLayerWiseConfigurations().getConfs()) {
+            String name = last + "'";
+            graph.addLayer(name, layer.getLayer().clone(), last);
+            last = name;
+        }
+        return new ComputationGraph(graph.setOutputs(last).build());
     }
 
     private static Arguments row(String name, InputType type, Layer... layers) {
@@ -173,36 +232,97 @@ class TrainingMemoryTest {
     @MethodSource("networks")
     void workspaces_take_what_was_estimated(String name, Model network, InputType[] types) {
         IterationMemory told = TrainingMemory.of(NetworkAdapter.of(network), types).of(BATCH, 0);
-        long[] held = train(network, types);
-        // What no workspace holds: two arrays of a batch normalisation, and what libnd4j takes within an operation.
-        long outside = outside(network, types);
-        double workspaces = told.activationBytes() + told.gradientBytes() + told.workingBytes() - outside;
-        assertThat(workspaces / held[0]).as("%s: %s, held %d", name, text(told), held[0]).isCloseTo(1, within(0.03));
-        assertThat(told.dataBytes()).as("data of %s", name).isEqualTo(held[1]);
+        network.init();
+        Nd4j.getWorkspaceManager().destroyAllWorkspacesForCurrentThread();
+        long data = fit(network, types);
+        long held = held();
+        long[] outside = outside(network, types, BATCH);
+        double workspaces = told.activationBytes() + told.gradientBytes() + told.workingBytes() - outside[0] - outside[1];
+        assertThat(workspaces / held).as("%s: %s, held %d", name, text(told), held).isCloseTo(1, within(0.03));
+        assertThat(told.dataBytes()).as("data of %s", name).isEqualTo(data);
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("evaluated")
+    void workspaces_of_an_evaluation_take_what_was_estimated(String name, Model network, InputType[] types) {
+        TrainingMemory.Sum sum = new TrainingMemory.Sum();
+        TrainingMemory.inOne(NetworkAdapter.of(network), types).evaluate(sum, EVALUATED);
+        IterationMemory told = sum.memory();
+        network.init();
+        INDArray features = features(types, EVALUATED);
+        Nd4j.getWorkspaceManager().destroyAllWorkspacesForCurrentThread();
+        output(network, features);
+        long held = held();
+        double workspaces = told.gradientBytes() + told.workingBytes() - outside(network, types, EVALUATED)[1];
+        assertThat(workspaces / held).as("%s: %s, held %d", name, text(told), held).isCloseTo(1, within(0.03));
+        assertThat(told.activationBytes()).isZero();
+    }
+
+    static Stream<Arguments> alternating() {
+        Set<String> names = Set.of("dense, dropout", "convolutions", "batch normalisation", "LSTM", "residual graph", "merging graph");
+        return networks().filter(row -> names.contains(row.get()[0].toString()));
+    }
+
+    /** The block of a workspace that grew later is no larger than it must be. */
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("alternating")
+    void workspaces_of_iterations_and_evaluations_in_turns_take_what_was_estimated(String name, Model network, InputType[] types) {
+        IterationMemory told = TrainingMemory.of(NetworkAdapter.of(network), types).of(BATCH, EVALUATED);
+        network.init();
+        Nd4j.getWorkspaceManager().destroyAllWorkspacesForCurrentThread();
+        fit(network, types);
+        output(network, features(types, EVALUATED));
+        fit(network, types);
+        long held = held();
+        long[] trained = outside(network, types, BATCH);
+        double workspaces = told.totalBytes() - told.dataBytes() - trained[0] - outside(network, types, EVALUATED)[1];
+        assertThat(workspaces / held).as("%s: %s, held %d", name, text(told), held).isBetween(1.0, 1.03);
     }
 
     private static String text(IterationMemory m) {
         return "activations " + m.activationBytes() + ", gradients " + m.gradientBytes() + ", working " + m.workingBytes();
     }
 
-    private static long outside(Model network, InputType[] types) {
-        long loose = 0;
-        long operation = 0;
+    /** What no workspace holds: arrays from a layer's forward to its backward, and what libnd4j takes within an operation. Bytes. */
+    private static long[] outside(Model network, InputType[] types, int batch) {
+        long[] outside = new long[2];
         for (LayerShape shape : NetworkAdapter.of(network).shapes(types)) {
-            LayerMemory memory = LayerMemory.of(shape, null, false, BATCH);
-            loose += memory.loose();
-            operation = Math.max(operation, memory.operation());
+            LayerMemory memory = LayerMemory.of(shape, null, false, batch);
+            outside[0] += 4 * memory.loose();
+            outside[1] = Math.max(outside[1], 4 * memory.operation());
         }
-        return 4 * (loose + operation);
+        return outside;
     }
 
-    /** Bytes of all workspaces once they know their size, and of features and labels. */
-    private static long[] train(Model network, InputType[] types) {
-        network.init();
-        Nd4j.getWorkspaceManager().destroyAllWorkspacesForCurrentThread();
+    private static INDArray features(InputType[] types, int batch) {
         long[] shape = types[0].getShape(true);
-        shape[0] = BATCH;
-        INDArray features = Nd4j.rand(DataType.FLOAT, shape);
+        shape[0] = batch;
+        return Nd4j.rand(DataType.FLOAT, shape);
+    }
+
+    /** Bytes of the thread's workspaces, which are gone then. */
+    private static long held() {
+        long held = 0;
+        for (MemoryWorkspace workspace : Nd4j.getWorkspaceManager().getAllWorkspacesForCurrentThread()) {
+            held += workspace.getCurrentSize();
+        }
+        Nd4j.getWorkspaceManager().destroyAllWorkspacesForCurrentThread();
+        return held;
+    }
+
+    private static void output(Model network, INDArray features) {
+        for (int i = 0; i < ITERATIONS; i++) {
+            if (network instanceof MultiLayerNetwork) {
+                ((MultiLayerNetwork) network).output(features, false);
+            } else {
+                ((ComputationGraph) network).output(features);
+            }
+        }
+    }
+
+    /** Returns the bytes of features and labels. */
+    private static long fit(Model network, InputType[] types) {
+        INDArray features = features(types, BATCH);
         List<LayerShape> shapes = NetworkAdapter.of(network).shapes(types);
         // DL4J's types forget the steps of time behind some preprocessors.
         long[] last = shapes.get(shapes.size() - 1).output.type.getShape(true);
@@ -218,12 +338,7 @@ class TrainingMemoryTest {
                 ((ComputationGraph) network).fit(new INDArray[] {features}, new INDArray[] {labels});
             }
         }
-        long held = 0;
-        for (MemoryWorkspace workspace : Nd4j.getWorkspaceManager().getAllWorkspacesForCurrentThread()) {
-            held += workspace.getCurrentSize();
-        }
-        Nd4j.getWorkspaceManager().destroyAllWorkspacesForCurrentThread();
-        return new long[] {held, 4 * (features.length() + labels.length())};
+        return 4 * (features.length() + labels.length());
     }
 
     @Test
