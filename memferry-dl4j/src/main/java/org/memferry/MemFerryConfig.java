@@ -234,8 +234,8 @@ public final class MemFerryConfig implements Serializable {
 
         /**
          * The largest number of examples that {@code evaluate} or {@code output} is given at once between iterations. The plan then leaves
-         * room for the larger of the two, training and evaluation, from the start; without this call, for training alone, until a larger
-         * evaluation makes it anew.
+         * room for the larger of the two, training and evaluation, from the start; without this call, for training alone, until an
+         * evaluation that needs more makes it anew. DL4J keeps other arrays for it, and the same number of examples may need more.
          *
          * @param examples at least 1
          */

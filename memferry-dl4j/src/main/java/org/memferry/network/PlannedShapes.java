@@ -16,7 +16,7 @@ final class PlannedShapes {
     private final int evaluation;
     private final List<DataShape> trained;
     private final List<DataShape> evaluated;
-    /** What may be evaluated: everything that is evaluated or trained. */
+    /** What may be evaluated. What is trained need not be among it: DL4J keeps other arrays when it evaluates, which may be more. */
     private final DataShape[] inference;
     private final DataShape[] training;
 
@@ -26,8 +26,10 @@ final class PlannedShapes {
         this.trained = trained;
         this.evaluated = evaluated;
         List<DataShape> all = new ArrayList<>(evaluated);
-        // A series that is trained in segments may be evaluated whole.
-        trained.forEach(shape -> all.add(shape.cut(segmentSteps).of(Math.max(shape.batch(), evaluation))));
+        if (evaluation > 0) {
+            // A series that is trained in segments may be evaluated whole.
+            trained.forEach(shape -> all.add(shape.cut(segmentSteps).of(evaluation)));
+        }
         this.inference = all.toArray(new DataShape[0]);
         this.training = trained.toArray(new DataShape[0]);
     }

@@ -420,6 +420,27 @@ class GrowingDataTest {
         assertThat(plans[1].slabBytes()).isLessThan(plans[0].slabBytes());
     }
 
+    /** In training the columns of a convolution are in the working memory; DL4J evaluates with those of two layers at a time. */
+    @Test
+    void evaluatingWhatIsTrainedMayTakeMoreThanTraining() {
+        InputType picture = InputType.convolutional(16, 16, 2);
+        Supplier<Model> network = () -> Nets.initialised(Nets.configuration(new Adam(1e-2), WorkspaceMode.ENABLED)
+                .convolutionMode(ConvolutionMode.Same).list().layer(new ConvolutionLayer.Builder(3, 3).nOut(8).build())
+                .layer(new ConvolutionLayer.Builder(3, 3).nOut(64).build()).layer(new GlobalPoolingLayer(PoolingType.AVG))
+                .layer(new DenseLayer.Builder().nOut(300).build()).layer(Nets.softmax()).setInputType(picture).build());
+        long training = activations(network.get(), 0, BATCH, picture);
+        long both = activations(network.get(), BATCH, BATCH, picture);
+        assertThat(both).isGreaterThan(training + resident(network.get()) / 2);
+        INDArray features = Nets.gaussian(7, BATCH, 2, 16, 16);
+        Consumer<Model> fit = net -> ((MultiLayerNetwork) net).fit(Nets.gaussian(1, BATCH, 2, 16, 16), Nets.classes(21, BATCH, Nets.CLASSES));
+        Consumer<Model> output = net -> Nets.output(net, features);
+        Plan[] plans = new Plan[2];
+        new Run(network).step(fit, ferry -> plans[0] = ferry.plan()).step(output, ferry -> plans[1] = ferry.plan())
+                .step(fit).step(output, ferry -> assertThat(ferry.plan()).isSameAs(plans[1]))
+                .on(both + both / 30 + resident(network.get()) / 3, MemFerryConfig.builder());
+        assertThat(plans[1].slabBytes()).isLessThan(plans[0].slabBytes());
+    }
+
     private static MultiDataSet pictures(int seed, int size) {
         return new MultiDataSet(new INDArray[] {Nets.gaussian(seed, BATCH, 2, size, size), Nets.gaussian(10 + seed, BATCH, INPUTS)},
                 new INDArray[] {Nets.classes(20 + seed, BATCH, Nets.CLASSES)});

@@ -80,7 +80,7 @@ class PlannedShapesTest {
     @Test
     void aSeriesIsTrainedInSegmentsAndEvaluatedWhole() {
         NetworkAdapter net = recurrent(10);
-        PlannedShapes shapes = trained(net, 4, InputType.recurrent(3, 25));
+        PlannedShapes shapes = PlannedShapes.none(10, 4).withTrained(DataShape.told(4, new InputType[] {InputType.recurrent(3, 25)}));
         assertThat(shapes.coverTraining(given(net, 4, 3, 10))).isTrue();
         assertThat(shapes.coverEvaluation(given(net, 4, 3, 10))).isTrue();
         assertThat(shapes.coverEvaluation(given(net, 4, 3, 25))).isFalse();
@@ -97,6 +97,9 @@ class PlannedShapesTest {
         assertThat(shapes.coverEvaluation(given(net, 20, 3, 10))).isTrue();
         assertThat(shapes.coverTraining(given(net, 20, 3, 10))).isFalse();
         assertThat(shapes.coverEvaluation(given(net, 21, 3, 10))).isFalse();
+        PlannedShapes fewer = PlannedShapes.none(0, 2).withTrained(DataShape.told(4, new InputType[] {InputType.recurrent(3, 10)}));
+        assertThat(fewer.coverEvaluation(given(net, 2, 3, 10))).isTrue();
+        assertThat(fewer.coverEvaluation(given(net, 3, 3, 10))).as("what is trained may take more when it is evaluated").isFalse();
     }
 
     @Test
@@ -143,7 +146,9 @@ class PlannedShapesTest {
     @Test
     void toAskAllocatesNothing() {
         NetworkAdapter net = recurrent(0);
-        PlannedShapes shapes = trained(net, 4, InputType.recurrent(3, 10)).withTrained(DataShape.told(1, new InputType[] {InputType.recurrent(3, 50)}));
+        DataShape wide = DataShape.told(4, new InputType[] {InputType.recurrent(3, 10)});
+        DataShape longer = DataShape.told(1, new InputType[] {InputType.recurrent(3, 50)});
+        PlannedShapes shapes = PlannedShapes.none(0, 0).withTrained(wide).withTrained(longer).withEvaluated(wide).withEvaluated(longer);
         SizeDrift drift = new SizeDrift(1.5, 8);
         INDArray[] data = {Nd4j.zeros(DataType.FLOAT, 4, 3, 10), Nd4j.zeros(DataType.FLOAT, 1, 3, 50)};
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
