@@ -10,7 +10,7 @@ import java.util.Locale;
 
 /**
  * Where the time of some iterations went, in one line. The times of copies and of steps on the CPU lie beside computation, except for what
- * was waited for.
+ * was waited for. Waiting for steps is no part of the time that these took: who waits for a step waits for the gradient before it, too.
  */
 final class EpochLine {
 
@@ -40,7 +40,8 @@ final class EpochLine {
         if (device.hasOwnMemory()) {
             add(line, "waiting for copies: %s ms", millis(now.copyWait - last.copyWait));
         }
-        add(line, "CPU update: %s ms, of which waited for: %s ms", millis(now.update - last.update), millis(now.updateWait - last.updateWait));
+        add(line, "CPU update: %s ms", millis(now.update - last.update));
+        add(line, "waiting for steps: %s ms", millis(now.updateWait - last.updateWait));
         if (device.hasOwnMemory()) {
             add(line, "to device: %s", rate(now.toDevice - last.toDevice, now.toDeviceNanos - last.toDeviceNanos));
             add(line, "to host: %s", rate(now.toHost - last.toHost, now.toHostNanos - last.toHostNanos));

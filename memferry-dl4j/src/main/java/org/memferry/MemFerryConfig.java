@@ -84,6 +84,7 @@ public final class MemFerryConfig implements Serializable {
         if (verified != null) {
             b.verifyFirstSteps(verified);
         }
+        b.fromProperties = true;
         return b.build();
     }
 
@@ -135,6 +136,9 @@ public final class MemFerryConfig implements Serializable {
 
     AttachRequest request(Function<Ferry, TrainingListener> listener) {
         UnknownSettings.warn();
+        if (!settings.fromProperties) {
+            UnusedSettings.warn();
+        }
         Device open = settings.openDevice;
         String specification = settings.deviceSpecification;
         return AttachRequest.builder(open == null ? () -> Devices.open(specification, RegionArrays.computeStream()) : () -> open, open == null)
@@ -172,6 +176,7 @@ public final class MemFerryConfig implements Serializable {
         private File profileFile;
         private boolean spillToHost;
         private int verifiedSteps;
+        private boolean fromProperties;
 
         private Builder() {
         }
@@ -192,6 +197,7 @@ public final class MemFerryConfig implements Serializable {
             b.profileFile = profileFile;
             b.spillToHost = spillToHost;
             b.verifiedSteps = verifiedSteps;
+            b.fromProperties = fromProperties;
             return b;
         }
 

@@ -33,7 +33,8 @@ public final class MemFerryListener extends BaseTrainingListener implements Seri
     private final int epochFrequency;
     private final int iterationFrequency;
     private transient Ferry ferry;
-    private transient EpochLine times;
+    private transient EpochLine epochTimes;
+    private transient EpochLine iterationTimes;
 
     /** Attaches with the default configuration. */
     public MemFerryListener() {
@@ -98,7 +99,7 @@ public final class MemFerryListener extends BaseTrainingListener implements Seri
             LOG.info("iteration {} ran without MemFerry: fit(DataSet) tells a listener too late. From now on it is attached; "
                     + "fit(iterator) or MemFerry.attach avoid this.", iteration + 1);
         } else if (isOf(model) && iterationFrequency > 0 && (iteration + 1) % iterationFrequency == 0) {
-            LOG.info("iteration {}: {}", iteration, times.next());
+            LOG.info("iteration {}: {}", iteration, iterationTimes.next());
         }
     }
 
@@ -110,7 +111,7 @@ public final class MemFerryListener extends BaseTrainingListener implements Seri
         int epoch = model instanceof MultiLayerNetwork ? ((MultiLayerNetwork) model).getEpochCount()
                 : ((ComputationGraph) model).getConfiguration().getEpochCount();
         if (epochFrequency > 0 && (epoch + 1) % epochFrequency == 0) {
-            LOG.info("epoch {}: {}", epoch, times.next());
+            LOG.info("epoch {}: {}", epoch, epochTimes.next());
         }
     }
 
@@ -121,7 +122,8 @@ public final class MemFerryListener extends BaseTrainingListener implements Seri
     private void attach(Model model) {
         Ferry existing = Ferry.of(model);
         ferry = existing != null && !existing.isUnattended() ? existing : Ferry.attach(model, config.request(f -> this));
-        times = new EpochLine(ferry);
+        epochTimes = new EpochLine(ferry);
+        iterationTimes = new EpochLine(ferry);
     }
 
     /** What the attachment holds where, as DL4J shows its listeners in {@code memoryInfo} and crash dumps. */
@@ -150,8 +152,8 @@ public final class MemFerryListener extends BaseTrainingListener implements Seri
         }
 
         /**
-         * One line after every so many epochs: time computed, waited for copies and spent in optimizer steps, bytes and GB/s each way, memory
-         * held, deviations from the plan, since the last line. 1 if not set.
+         * One line after every so many epochs: time computed, waited for copies, spent in optimizer steps and waited for them, bytes and GB/s
+         * each way, memory held, deviations from the plan, since the last such line. 1 if not set.
          *
          * @param epochs 0 for no such line
          */
@@ -161,7 +163,8 @@ public final class MemFerryListener extends BaseTrainingListener implements Seri
         }
 
         /**
-         * The same line after every so many iterations, for loops over {@code fit(DataSet)}, which have no epochs. 0 if not set.
+         * The same line after every so many iterations, since the last one of these, for loops over {@code fit(DataSet)}, which have no
+         * epochs. 0 if not set.
          *
          * @param iterations 0 for no such line
          */

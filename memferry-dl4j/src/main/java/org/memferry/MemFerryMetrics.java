@@ -85,7 +85,10 @@ public final class MemFerryMetrics {
         return ferry.updateNanos();
     }
 
-    /** Time that the training thread was in optimizer steps or waited for them, in nanoseconds. */
+    /**
+     * Time that the training thread was in optimizer steps or waited for them, in nanoseconds. May be more than {@link #updateNanos()}: who
+     * waits for a step waits for the copy of its gradient before it, too.
+     */
     public long updateWaitNanos() {
         return ferry.updateWaitNanos();
     }

@@ -13,6 +13,9 @@ import java.util.function.Function;
  * Settings that can be made without a line of code, as system properties ({@code -Dorg.memferry.device=emulated:512MB}) or, where that
  * property is not set, as environment variables: the name without {@code org.}, in capitals and with an underscore for every point and
  * before every capital ({@code MEMFERRY_DEVICE}, {@code MEMFERRY_DEVICE_MEMORY}).
+ *
+ * <p>A network has those from {@link #DEVICE} to {@link #VERIFY_FIRST_STEPS} if it was attached by the agent, by {@link #ENABLED} or with
+ * {@link MemFerryConfig#fromProperties()}. A configuration that a program makes otherwise leaves them out, with one warning.
  */
 public final class MemFerryProperties {
 
@@ -101,8 +104,8 @@ public final class MemFerryProperties {
      */
     public static final String UPDATE_KERNEL = "org.memferry.update.kernel";
 
-    private static final List<String> WITH_ENVIRONMENT = List.of(ENABLED, DEVICE, DEVICE_MEMORY, HEADROOM, STRATEGY, PROFILE, EAGER_UPDATE,
-            SPILL_TO_HOST, VERIFY_FIRST_STEPS);
+    private static final List<String> OF_CONFIGURATIONS = List.of(DEVICE, DEVICE_MEMORY, HEADROOM, STRATEGY, PROFILE, EAGER_UPDATE, SPILL_TO_HOST,
+            VERIFY_FIRST_STEPS);
     private static final List<String> WITHOUT_ENVIRONMENT = List.of(PREFLIGHT, UPDATE_THREADS, UPDATE_KERNEL);
 
     private MemFerryProperties() {
@@ -110,14 +113,20 @@ public final class MemFerryProperties {
 
     /** All properties of this page. */
     public static List<String> names() {
-        List<String> names = new ArrayList<>(WITH_ENVIRONMENT);
+        List<String> names = new ArrayList<>(List.of(ENABLED));
+        names.addAll(OF_CONFIGURATIONS);
         names.addAll(WITHOUT_ENVIRONMENT);
         return names;
     }
 
+    /** Those that {@link MemFerryConfig#fromProperties()} reads, and nothing else does. */
+    static List<String> ofConfigurations() {
+        return OF_CONFIGURATIONS;
+    }
+
     /** Whether a property has an environment variable that stands for it. */
     public static boolean hasEnvironmentTwin(String property) {
-        return WITH_ENVIRONMENT.contains(property);
+        return names().contains(property) && !WITHOUT_ENVIRONMENT.contains(property);
     }
 
     /** The environment variable that stands for a property: {@code MEMFERRY_DEVICE_MEMORY} for {@code org.memferry.deviceMemory}. */

@@ -3,14 +3,17 @@ package org.memferry;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.stream.Collectors;
 
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import org.deeplearning4j.nn.conf.NeuralNetConfiguration;
+import org.deeplearning4j.nn.conf.inputs.InputType;
 import org.deeplearning4j.nn.conf.layers.OutputLayer;
 import org.deeplearning4j.nn.multilayer.MultiLayerNetwork;
 import org.junit.jupiter.api.Test;
@@ -82,20 +85,52 @@ class PropertiesTest {
 
     @Test
     void attaching_warns_of_a_property_that_is_misspelt_and_only_once() {
-        Logger logger = (Logger) LoggerFactory.getLogger(UnknownSettings.class);
+        assertThat(logged(UnknownSettings.class, Map.of("org.memferry.stratgey", "AUTO"), () -> {
+            MemFerry.attach(network(), MemFerryConfig.defaults()).close();
+            MemFerry.attach(network(), MemFerryConfig.fromProperties()).close();
+        })).containsExactly("-Dorg.memferry.stratgey is no setting of MemFerry. Did you mean org.memferry.strategy?");
+    }
+
+    @Test
+    void settings_that_a_configuration_leaves_out_are_those_of_fromProperties_alone() {
+        Map<String, String> properties = new HashMap<>();
+        MemFerryProperties.names().forEach(name -> properties.put(name, "1"));
+        properties.remove(MemFerryProperties.HEADROOM);
+        properties.put(MemFerryProperties.PROFILE, " ");
+        Map<String, String> environment = Map.of("MEMFERRY_HEADROOM", "1MB", "MEMFERRY_DEVICE", "host", "MEMFERRY_ENABLED", "true");
+        assertThat(UnusedSettings.find(properties::get, environment::get)).containsExactly("-Dorg.memferry.device", "-Dorg.memferry.deviceMemory",
+                "MEMFERRY_HEADROOM in the environment", "-Dorg.memferry.strategy", "-Dorg.memferry.eagerUpdate", "-Dorg.memferry.spillToHost",
+                "-Dorg.memferry.verifyFirstSteps");
+        assertThat(UnusedSettings.find(name -> null, name -> null)).isEmpty();
+    }
+
+    @Test
+    void a_configuration_of_the_program_warns_once_of_settings_that_it_does_not_use() {
+        Map<String, String> set = Map.of(MemFerryProperties.VERIFY_FIRST_STEPS, "3", MemFerryProperties.STRATEGY, "AUTO",
+                MemFerryProperties.UPDATE_THREADS, "1", MemFerryProperties.ENABLED, "true", MemFerryProperties.PREFLIGHT, "warn");
+        assertThat(logged(UnusedSettings.class, set, () -> {
+            MemFerry.attach(network(), MemFerryConfig.fromProperties().expect(2, InputType.feedForward(2))).close();
+        })).isEmpty();
+        assertThat(logged(UnusedSettings.class, set, () -> {
+            MemFerry.attach(network(), MemFerryConfig.builder().device("emulated:3MB").build()).close();
+            MemFerry.attach(network(), MemFerryConfig.defaults()).close();
+        })).containsExactly("set, but not used, as this network's configuration was made without them: -Dorg.memferry.strategy, "
+                + "-Dorg.memferry.verifyFirstSteps. MemFerryConfig.fromProperties() makes one with them.");
+    }
+
+    private static List<String> logged(Class<?> by, Map<String, String> properties, Runnable body) {
+        Logger logger = (Logger) LoggerFactory.getLogger(by);
         ListAppender<ILoggingEvent> log = new ListAppender<>();
         log.start();
         logger.addAppender(log);
-        System.setProperty("org.memferry.stratgey", "AUTO");
+        properties.forEach(System::setProperty);
         try {
-            MemFerry.attach(network(), MemFerryConfig.defaults()).close();
-            MemFerry.attach(network(), MemFerryConfig.fromProperties()).close();
+            body.run();
         } finally {
-            System.clearProperty("org.memferry.stratgey");
+            properties.keySet().forEach(System::clearProperty);
             logger.detachAppender(log);
         }
-        assertThat(log.list).extracting(ILoggingEvent::getFormattedMessage)
-                .containsExactly("-Dorg.memferry.stratgey is no setting of MemFerry. Did you mean org.memferry.strategy?");
+        return log.list.stream().map(ILoggingEvent::getFormattedMessage).collect(Collectors.toList());
     }
 
     private static MultiLayerNetwork network() {

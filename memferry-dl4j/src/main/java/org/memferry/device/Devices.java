@@ -19,7 +19,7 @@ public final class Devices {
             + " ,pace=<profile> ,poison ,delay=<seed>/<max microseconds>, or cuda:<number> followed by any of ,memory=<size> ,poison"
             + " ,delay=<seed>/<max microseconds>";
     private static final String CUDA = "cuda";
-    private static final String EMULATED = "emulated:";
+    private static final String EMULATED = "emulated";
     private static final double BYTES_PER_GB = 1L << 30;
 
     private Devices() {
@@ -55,10 +55,14 @@ public final class Devices {
         if (text.equals("host")) {
             return new HostDevice();
         }
-        if (text.startsWith(EMULATED)) {
-            return openEmulated(spec, text.substring(EMULATED.length()).split(",", -1));
+        if (text.startsWith(EMULATED + ":")) {
+            return openEmulated(spec, text.substring(EMULATED.length() + 1).split(",", -1));
         }
         String[] parts = text.split(",", -1);
+        if (parts[0].equals(EMULATED)) {
+            throw refused(spec, "no size: give it here, or beside property org.memferry.device as org.memferry.deviceMemory (among the agent's "
+                    + "arguments deviceMemory)");
+        }
         if (parts[0].equals(CUDA) || parts[0].startsWith(CUDA + ":")) {
             return openCuda(spec, parts, compute);
         }

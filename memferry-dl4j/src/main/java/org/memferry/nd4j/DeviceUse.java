@@ -23,6 +23,8 @@ public final class DeviceUse {
 
     private static final Logger LOG = LoggerFactory.getLogger(DeviceUse.class);
     private static final Map<Device, DeviceUse> ALL = new WeakHashMap<>();
+    private static final String WAYS_OUT = "raise deviceMemory, let go of plain networks and other arrays of this program, which count too, leave more "
+            + "beside the slots with headroom, train smaller batches";
     private static final long SETTLE_MILLIS = 1000;
     private static final long QUIET_MILLIS = 20;
 
@@ -98,9 +100,8 @@ public final class DeviceUse {
         if (fetched > checkedBytes && !hasRoom(0)) {
             long over = bytes() - budget;
             throw new OutOfMemoryException(name + ": data sets that are fetched ahead hold " + Sizes.exact(fetched) + " of device memory, "
-                    + Sizes.exact(over) + " more than are available: in use are " + this + " (raise deviceMemory, leave more beside the slots with "
-                    + "headroom, train smaller batches, let the iterator fetch fewer ahead, or allow spillToHost(true), which places what fit itself "
-                    + "fetches in host memory)", fetched, Math.max(0, fetched - over));
+                    + Sizes.exact(over) + " more than are available: in use are " + this + " (" + WAYS_OUT + ", let the "
+                    + "iterator fetch fewer ahead, or allow spillToHost(true), which places what fit itself fetches in host memory)", fetched, Math.max(0, fetched - over));
         }
         checkedBytes = fetched;
     }
@@ -134,8 +135,8 @@ public final class DeviceUse {
 
     private OutOfMemoryException outOfMemory(long bytes, String workspace) {
         return new OutOfMemoryException(name + ": workspace " + workspace + " needs " + Sizes.exact(bytes) + " of device memory, "
-                + Sizes.exact(Math.max(0, budget - bytes())) + " are available: in use are " + this + " (raise deviceMemory, leave more beside the "
-                + "slots with headroom, train smaller batches, or allow spillToHost(true), which places such blocks in host memory)",
+                + Sizes.exact(Math.max(0, budget - bytes())) + " are available: in use are " + this + " (" + WAYS_OUT + ", or allow "
+                + "spillToHost(true), which places such blocks in host memory)",
                 bytes, Math.max(0, budget - bytes()));
     }
 

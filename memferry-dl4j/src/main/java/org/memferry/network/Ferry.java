@@ -362,6 +362,11 @@ public final class Ferry implements UpdateHook, AutoCloseable {
             stop();
             throw e;
         }
+        if (planning.isMeasuring()) {
+            LOG.debug("plan to measure: {}", PlanTable.summary(plan));
+        } else {
+            showPlan();
+        }
     }
 
     /** DL4J infers on larger data than the plan leaves room for: it is made before the activations are. */
@@ -408,11 +413,17 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         LOG.debug("{}", preflight);
         LOG.info("attached to {} on {} ({}): {}", adapter.network().getClass().getSimpleName(), device.name(), Support.backend(),
                 PlanTable.summary(plan));
-        String provisional = plan.budget().finalShapes() ? "" : " (provisional until the first iteration shows the batch)";
-        if (request.isUnattended()) {
-            PLAN_LOG.debug("plan{}:\n{}", provisional, planTable());
-        } else {
-            PLAN_LOG.info("plan{}:\n{}", provisional, planTable());
+        if (plan.budget().finalShapes()) {
+            showPlan();
+        } else if (PLAN_LOG.isDebugEnabled()) {
+            PLAN_LOG.debug("plan, provisional until the first iteration shows the batch:\n{}", planTable());
+        }
+    }
+
+    /** The first plan that is in force, and each that takes over; those that are only there to measure take turns, and are soon over. */
+    private void showPlan() {
+        if (PLAN_LOG.isInfoEnabled()) {
+            PLAN_LOG.info("plan{}:\n{}", planning.isMeasuring() ? ", until the network has been measured" : "", planTable());
         }
     }
 
@@ -505,7 +516,7 @@ public final class Ferry implements UpdateHook, AutoCloseable {
         } else {
             LOG.info("plan final: {}", PlanTable.summary(plan));
         }
-        LOG.debug("plan:\n{}", PlanTable.render(plan));
+        showPlan();
     }
 
     /** The forward pass of training is over; called by the phase listener. */

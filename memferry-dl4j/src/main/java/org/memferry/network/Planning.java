@@ -243,7 +243,6 @@ final class Planning {
         watch = new RunWatch(profile, device.computesBehindHost(), DRIFT, PATIENCE);
         LOG.info("planned by strategy {} from a {} profile: {}", request.strategy(), profile.measured() ? "measured" : "estimated",
                 PlanTable.summary(next));
-        LOG.debug("plan:\n{}", PlanTable.render(next));
         return request.eagerUpdate() == Boolean.FALSE && next.updateTiming() == UpdateTiming.EAGER
                 ? next.withUpdateTiming(UpdateTiming.AFTER_BACKWARD) : next;
     }
@@ -460,6 +459,11 @@ final class Planning {
         if (run != null && (size.canBeMeasured() || passedOver > MOST_PASSED_OVER)) {
             run.closed(steps);
         }
+    }
+
+    /** Whether the present plan is one to measure with: another one follows. */
+    boolean isMeasuring() {
+        return run != null;
     }
 
     /** What was measured or read; null before. */

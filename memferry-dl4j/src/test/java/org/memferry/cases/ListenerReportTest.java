@@ -90,7 +90,7 @@ class ListenerReportTest {
             Nets.fit(net, Nets.batches(0, STEPS));
             Nets.fit(net, Nets.batches(0, STEPS));
             assertThat(lines(logs, "epoch ")).hasSize(2).allSatisfy(line -> assertThat(line).matches("epoch [01]: 3 iterations in [\\d.]+ ms; "
-                    + "compute: [\\d.]+ ms; waiting for copies: [\\d.]+ ms; CPU update: [\\d.]+ ms, of which waited for: [\\d.]+ ms; "
+                    + "compute: [\\d.]+ ms; waiting for copies: [\\d.]+ ms; CPU update: [\\d.]+ ms; waiting for steps: [\\d.]+ ms; "
                     + "to device: [\\d.]+ KB at [\\d.]+ GB/s; to host: [\\d.]+ KB at [\\d.]+ GB/s; in place: 0 B; device: [\\d.]+ KB of 64.0 MB; "
                     + "pinned host: [\\d.]+ KB; plan deviations: 0"));
             assertThat(number(lines(logs, "epoch ").get(1), "compute: ([\\d.]+)")).isPositive();
@@ -120,6 +120,9 @@ class ListenerReportTest {
             // Where the CPU computes there are no copies to speak of.
             assertThat(lines(logs, "epoch ")).noneMatch(line -> line.contains("to device"));
             assertThat(lines(logs, "iteration ")).map(line -> line.replaceAll(":.*", "")).containsExactly("iteration 3", "iteration 7", "iteration 11");
+            // Neither kind of line takes iterations from the other.
+            assertThat(lines(logs, "epoch ")).allSatisfy(line -> assertThat(line).contains(": 6 iterations in "));
+            assertThat(lines(logs, "iteration ")).extracting(line -> line.replaceAll(".*: (\\d+) iterations in .*", "$1")).containsExactly("4", "4", "4");
         }
         MemFerry.of(net).close();
         Model silent = Nets.Kind.LAYERS.create(new Adam(1e-2));

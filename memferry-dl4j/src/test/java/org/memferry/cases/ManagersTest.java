@@ -256,6 +256,7 @@ class ManagersTest {
                     long handedOut = ws.getThisCycleAllocations();
                     assertThatThrownBy(() -> Nd4j.create(DataType.FLOAT, 4 * FLOATS)).isInstanceOf(OutOfMemoryException.class)
                             .hasMessageContaining("workspace ROOM needs 4.00 MB (4,194,304 bytes)").hasMessageContaining("in use are slab")
+                            .hasMessageContaining("plain networks and other arrays of this program, which count too")
                             .hasMessageContaining("spillToHost(true)");
                     assertThat(use.workspaceBytes()).isEqualTo(held);
                     assertThat(ws.getThisCycleAllocations()).isEqualTo(handedOut);

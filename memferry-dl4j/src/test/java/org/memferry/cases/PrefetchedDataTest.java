@@ -177,7 +177,8 @@ class PrefetchedDataTest {
                 for (int i = 0; i < 2; i++) {
                     assertThatThrownBy(() -> net.fit(data)).isInstanceOf(OutOfMemoryException.class)
                             .hasMessageContaining("data sets that are fetched ahead hold 1").hasMessageContaining("bytes) of device memory, ")
-                            .hasMessageContaining("more than are available: in use are slab").hasMessageContaining("spillToHost(true)");
+                            .hasMessageContaining("more than are available: in use are slab")
+                            .hasMessageContaining("plain networks and other arrays of this program, which count too").hasMessageContaining("spillToHost(true)");
                 }
                 data.shutdown();
                 Nets.train(net, 1, 2);

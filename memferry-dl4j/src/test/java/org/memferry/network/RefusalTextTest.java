@@ -240,6 +240,7 @@ class RefusalTextTest {
 
     private void devices() {
         refuses("'gpu'", () -> Devices.open("gpu"));
+        refuses("org.memferry.deviceMemory", () -> Devices.open("emulated"));
         refuses("'h2d=0'", () -> Devices.open("emulated:1MB,h2d=0"));
         refuses("'delay=x'", () -> Devices.open("emulated:1MB,delay=x"));
         refuses("unknown option 'fast'", () -> Devices.open("emulated:1MB,fast"));
