@@ -37,6 +37,7 @@ public final class BackendCommand implements Callable<Integer> {
     public Integer call() {
         Screen screen = output.screen();
         boolean cpu = Nd4j.getEnvironment().isCPU();
+        String backend = Nd4j.getBackend().getClass().getSimpleName();
         String specification = device != null ? device : cpu ? "emulated:64MB" : "cuda:0";
         boolean right = true;
         for (OffloadModel model : selection.models()) {
@@ -44,18 +45,18 @@ public final class BackendCommand implements Callable<Integer> {
             screen.status(model.title());
             for (BackendRun.Placed placed : run.placements()) {
                 right &= placed.isRight(cpu);
-                screen.result(new ResultLine("bench-backend-placement").add("model", model.title()).add("parameters", placed.placement())
-                        .add("gradients", placed.home()).add("score_equal", placed.isScoreEqual()).add("gradients_equal", placed.areGradientsEqual())
+                screen.result(new ResultLine("bench-backend-placement").add("backend", backend).add("model", model.title())
+                        .add("parameters", placed.placement()).add("gradients", placed.home()).add("score_equal", placed.isScoreEqual()).add("gradients_equal", placed.areGradientsEqual())
                         .add("equal_to_other_placements", placed.isLikeOthers()).add("ulp_vs_plain", placed.ulps())
                         .add("max_difference_vs_plain", placed.difference()));
             }
             for (BackendRun.Timed timed : run.strategies()) {
-                screen.result(new ResultLine("bench-backend-strategy").add("model", model.title()).add("strategy", timed.title())
-                        .add("step_ms", String.format(Locale.ROOT, "%.3f", timed.millis()))
+                screen.result(new ResultLine("bench-backend-strategy").add("backend", backend).add("model", model.title())
+                        .add("strategy", timed.title()).add("step_ms", String.format(Locale.ROOT, "%.3f", timed.millis()))
                         .add("device_peak_bytes", timed.peakBytes()));
             }
         }
-        screen.result(new ResultLine("bench-backend").add("backend", Nd4j.getBackend().getClass().getSimpleName()).add("device", specification)
+        screen.result(new ResultLine("bench-backend").add("backend", backend).add("device", specification)
                 .add("parity", right ? cpu ? "bit-identical" : "as-specified" : "different"));
         return right ? 0 : 1;
     }

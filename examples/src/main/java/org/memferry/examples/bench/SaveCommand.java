@@ -7,6 +7,7 @@ import org.memferry.MemFerryConfig;
 import org.memferry.base.Sizes;
 import org.memferry.examples.Output;
 import org.memferry.examples.ResultLine;
+import org.memferry.examples.ScratchFolder;
 import org.memferry.examples.Screen;
 import org.nd4j.linalg.dataset.DataSet;
 import picocli.CommandLine.Command;
@@ -20,8 +21,6 @@ import java.io.File;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 
@@ -51,17 +50,9 @@ public final class SaveCommand implements Callable<Integer> {
             throw new ParameterException(spec.commandLine(), "--rounds: " + rounds + " (expected: >= 1)");
         }
         Screen screen = output.screen();
-        Path folder = Files.createTempDirectory("memferry-save");
-        File ours = folder.resolve("memferry.zip").toFile();
-        File theirs = folder.resolve("dl4j.zip").toFile();
-        File raw = folder.resolve("raw.bin").toFile();
-        try {
-            return run(screen, ours, theirs, raw);
-        } finally {
-            for (File file : new File[] {ours, theirs, raw}) {
-                Files.deleteIfExists(file.toPath());
-            }
-            Files.delete(folder);
+        try (ScratchFolder folder = new ScratchFolder("memferry-save")) {
+            return run(screen, folder.path().resolve("memferry.zip").toFile(), folder.path().resolve("dl4j.zip").toFile(),
+                    folder.path().resolve("raw.bin").toFile());
         }
     }
 

@@ -86,7 +86,8 @@ final class CardFindings {
             return Finding.note("card", "a card of NVIDIA is on the bus, but no driver shows it",
                     "Install NVIDIA's driver (in a container: start it with the NVIDIA container toolkit, --gpus) to train on the card.");
         }
-        return Finding.note("card", "none: training is on the CPU, on device host or emulated:<size>", "");
+        return Finding.note("card", "none: training is on the CPU",
+                "Devices host and emulated:<size> need none; to train on a card, install one of NVIDIA's and its driver (in a container: --gpus).");
     }
 
     private static Finding count(int cards, String found) {

@@ -29,7 +29,7 @@ final class Finding {
         return new Finding(Verdict.OK, thing, found, "");
     }
 
-    /** @param wayOut one sentence; empty where nothing need be done */
+    /** @param wayOut one sentence */
     static Finding note(String thing, String found, String wayOut) {
         return new Finding(Verdict.NOTE, thing, found, wayOut);
     }

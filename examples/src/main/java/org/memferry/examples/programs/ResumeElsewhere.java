@@ -20,6 +20,7 @@ import org.deeplearning4j.optimize.listeners.ScoreIterationListener;
 import org.memferry.MemFerry;
 import org.memferry.MemFerryConfig;
 import org.memferry.examples.Digits;
+import org.memferry.examples.ScratchFolder;
 import org.nd4j.linalg.activations.Activation;
 import org.nd4j.linalg.api.ndarray.INDArray;
 import org.nd4j.linalg.dataset.api.iterator.DataSetIterator;
@@ -28,10 +29,6 @@ import org.nd4j.linalg.lossfunctions.LossFunctions.LossFunction;
 
 import java.io.File;
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Comparator;
-import java.util.stream.Stream;
 
 /**
  * Stops early, and goes on elsewhere: a network trains with checkpoints until it gets no better; then the checkpoint of an epoch in the
@@ -51,16 +48,12 @@ public final class ResumeElsewhere {
 
     /** Runs the program; the exit code is 1 if the numbers differ. */
     public static void main(String[] args) throws IOException {
-        Path folder = Files.createTempDirectory("memferry-resume");
-        try {
-            boolean same = run(folder.toFile(), "emulated:16MB", "emulated:8MB");
-            System.out.println(same ? "The resumed network has the same parameters, bit for bit." : "The parameters differ.");
-            System.exit(same ? 0 : 1);
-        } finally {
-            try (Stream<Path> files = Files.walk(folder)) {
-                files.sorted(Comparator.reverseOrder()).map(Path::toFile).forEach(File::delete);
-            }
+        boolean same;
+        try (ScratchFolder checkpoints = new ScratchFolder("memferry-resume")) {
+            same = run(checkpoints.path().toFile(), "emulated:16MB", "emulated:8MB");
         }
+        System.out.println(same ? "The resumed network has the same parameters, bit for bit." : "The parameters differ.");
+        System.exit(same ? 0 : 1);
     }
 
     static boolean run(File folder, String device, String smallerDevice) throws IOException {

@@ -63,8 +63,11 @@ class BenchCommandTest {
     void onTheBackendThatIsLoadedEveryPlacementHasPlainDl4jsScoresAndGradientsAndEndsWithTheSameBits() {
         assertThat(run("backend", "--quick")).isZero();
         assertThat(out.toString().lines().filter(line -> line.startsWith("RESULT name=bench-backend-placement")))
-                .hasSize(6).allMatch(line -> line.contains("score_equal=true gradients_equal=true equal_to_other_placements=true ulp_vs_plain=0 "));
+                .hasSize(6).allMatch(line -> line.contains(" backend=CpuBackend "))
+                .allMatch(line -> line.contains("score_equal=true gradients_equal=true equal_to_other_placements=true ulp_vs_plain=0 "));
         assertThat(out.toString()).contains("strategy=PLAIN ", "strategy=ZERO_OFFLOAD ", "strategy=AUTO ");
+        assertThat(out.toString().lines().filter(line -> line.startsWith("RESULT name=bench-backend-strategy"))).isNotEmpty()
+                .allMatch(line -> line.contains(" backend=CpuBackend "));
         assertThat(out.toString().strip().lines().reduce((a, b) -> b).orElse(""))
                 .isEqualTo("RESULT name=bench-backend backend=CpuBackend device=emulated:64MB parity=bit-identical");
     }

@@ -80,6 +80,8 @@ class DoctorTest {
         JsonNode document = new ObjectMapper().readTree(json.out());
         assertThat(document.get("results").get(0).get("works").asBoolean()).isFalse();
         assertThat(document.get("findings")).hasSameSizeAs(run.out().lines().filter(line -> line.matches("(ok|note|fix) .*")).toArray());
+        assertThat(document.get("findings")).allSatisfy(row -> assertThat(row.get("wayOut").asText().isEmpty()).as(row.toString())
+                .isEqualTo(row.get("verdict").asText().equals("ok")));
         JsonNode training = document.get("findings").get(document.get("findings").size() - 1);
         assertThat(training.get("verdict").asText()).isEqualTo("fix");
         assertThat(training.get("wayOut").asText()).contains("Train with a smaller batch, or give the device more memory");
@@ -120,7 +122,7 @@ class DoctorTest {
     @Test
     void withoutACardTrainingIsOnTheCpu() throws IOException {
         List<Finding> findings = cards(Map.of(), "1.0.0-M2.1", null).findings();
-        assertFinding(one(findings, "card"), Verdict.NOTE, "none: training is on the CPU", "");
+        assertFinding(one(findings, "card"), Verdict.NOTE, "none: training is on the CPU", "Devices host and emulated:<size> need none");
         assertFinding(one(findings, "CUDA backend"), Verdict.OK, "not on the class path", "");
         assertFinding(one(cards(Map.of(), "1.0.0-M2.1", "11.6").findings(), "CUDA backend"), Verdict.NOTE, "there is no card", "leave nd4j-cuda out");
         file("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
