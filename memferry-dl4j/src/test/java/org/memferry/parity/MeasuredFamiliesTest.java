@@ -108,7 +108,8 @@ class MeasuredFamiliesTest {
     }
 
     private static MemFerryConfig config(Run run, long bytes) {
-        MemFerryConfig.Builder config = MemFerryConfig.builder().strategy(Strategy.AUTO).headroom("0B")
+        // An evaluation that finds no room would begin the measurement anew.
+        MemFerryConfig.Builder config = MemFerryConfig.builder().strategy(Strategy.AUTO).headroom("0B").evaluate(run.family.batch())
                 .device(run.card ? "cuda:0,poison,memory=" + bytes + "B"
                         : "emulated:" + bytes + "B,poison,delay=" + run.family.name().hashCode() + "/100");
         return run.family.inputTypes() == null ? config.build() : config.expect(run.family.batch(), run.family.inputTypes()).build();
