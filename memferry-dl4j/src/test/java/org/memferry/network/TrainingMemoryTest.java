@@ -68,7 +68,7 @@ import static org.junit.jupiter.params.provider.Arguments.arguments;
 class TrainingMemoryTest {
 
     private static final int BATCH = 10;
-    private static final int EVALUATED = 160;
+    private static final int EVALUATED = 40;
     /** A workspace of a graph knows its size once it was opened as often as there are vertices. */
     private static final int ITERATIONS = 10;
     private static final InputType IMAGE = InputType.convolutional(20, 20, 3);
